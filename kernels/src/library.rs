@@ -53,16 +53,16 @@ impl Program {
 /// The number of running compilers in this process.
 static COMPILING: AtomicUsize = AtomicUsize::new(0);
 
-struct Compiling;
+struct CompileMark;
 
-impl Compiling {
-    fn begin() -> Compiling {
+impl CompileMark {
+    fn begin() -> CompileMark {
         COMPILING.fetch_add(1, Ordering::Relaxed);
-        Compiling
+        CompileMark
     }
 }
 
-impl Drop for Compiling {
+impl Drop for CompileMark {
     fn drop(&mut self) {
         COMPILING.fetch_sub(1, Ordering::Relaxed);
         *LAST.lock() = Some(Instant::now());
@@ -202,7 +202,7 @@ impl Library {
             }
             None => {
                 let begun = Instant::now();
-                let compiling = Compiling::begin();
+                let compiling = CompileMark::begin();
                 let quick = self.device().has_quick_compiler();
                 let image = self.device().compile(&source, &CompileOptions { quick, ..program.options })?;
                 drop(compiling);

@@ -56,7 +56,7 @@ impl Area {
     }
 }
 
-struct Finished {
+struct AreaResult {
     area: Area,
     count: Count,
     /// Success of the area as a whole: a program that crashes before it counts anything has no failed test to show.
@@ -107,7 +107,7 @@ pub fn run(workspace: &Workspace, only: Option<Area>) -> Result<(), Failure> {
                 (Count::default(), false, Some(failure.to_string()))
             }
         };
-        finished.push(Finished { area, count, success, note, took: begun.elapsed() });
+        finished.push(AreaResult { area, count, success, note, took: begun.elapsed() });
     }
     slowest::print(&reports(workspace));
     summary(&finished, start.elapsed())
@@ -425,7 +425,7 @@ fn counted(transcripts: &[Transcript], count: fn(&[String]) -> Count) -> Ran {
     (sum, transcripts.iter().all(|t| t.success), None)
 }
 
-fn summary(finished: &[Finished], took: Duration) -> Result<(), Failure> {
+fn summary(finished: &[AreaResult], took: Duration) -> Result<(), Failure> {
     println!("\n{:<10} {:>7} {:>7} {:>8} {:>8}", "area", "passed", "failed", "skipped", "seconds");
     let mut sum = Count::default();
     for area in finished {

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use onrush_wire::host::{Finished, Stream};
+use onrush_wire::host::{FinishedRun, Stream};
 use onrush_wire::{Diagnostic, ObjectId};
 
 use crate::backtrace;
@@ -446,7 +446,7 @@ impl Executor {
                 self.failed(vec![diagnostic], true)
             }
             RunOutcome::Ok(finished) => {
-                let Finished { variables, released, published, .. } = finished;
+                let FinishedRun { variables, released, published, .. } = finished;
                 self.note_made(&ready);
                 self.commit(number, cell, &crate_name, file, ready, variables, events);
                 // Only now: the end of hidden values may have lost the process.

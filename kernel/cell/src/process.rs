@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::write_message;
 use onrush_wire::control::Change;
-use onrush_wire::host::{Address, Finished, FromHost, LastWords, Stream, ToHost};
+use onrush_wire::host::{Address, FinishedRun, FromHost, LastWords, Stream, ToHost};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, limits};
 
 use crate::interface::{Event, Interrupt as _};
@@ -432,7 +432,7 @@ impl CellProcess {
     }
 
     /// Follows a running cell to its end. An error: the process is gone or must go, and why.
-    fn attend(&mut self, running: &mut RunState, events: &Sender<Event>) -> Result<Finished, Failure> {
+    fn attend(&mut self, running: &mut RunState, events: &Sender<Event>) -> Result<FinishedRun, Failure> {
         let mut ended = false;
         loop {
             let message = self.ends.control.next();

@@ -20,7 +20,7 @@ use std::os::unix::net::UnixStream;
 
 use onrush::host::{self, CONTROL_FD, Context, LIFETIME_FD, OUTPUT_FD, Store, crash_record};
 use onrush_wire::codec::{CodecError, read_message, write_message};
-use onrush_wire::host::{Fault, Finished, FromHost, LastWords, ToHost};
+use onrush_wire::host::{Fault, FinishedRun, FromHost, LastWords, ToHost};
 
 fn main() {
     if let Err(error) = prepare() {
@@ -67,7 +67,7 @@ fn prepare() -> io::Result<()> {
 }
 
 /// Runs a cell. A process that the cell has forked ends where the cell ends: the sockets are its parent's.
-fn run_alone(store: &mut Store, work: &dyn Fn(&mut Store) -> Finished) -> Finished {
+fn run_alone(store: &mut Store, work: &dyn Fn(&mut Store) -> FinishedRun) -> FinishedRun {
     let own = std::process::id();
     let finished = work(store);
     if std::process::id() != own {
@@ -109,7 +109,7 @@ fn serve(store: &mut Store) -> Result<Turn, CodecError> {
 fn transaction(
     store: &mut Store,
     control: &mut UnixStream,
-    work: impl Fn(&mut Store) -> Finished,
+    work: impl Fn(&mut Store) -> FinishedRun,
 ) -> Result<(), CodecError> {
     crash_record::begin();
     let (threads, held) = (snapshot::other_threads(), snapshot::held());

@@ -11,13 +11,13 @@ use libc::{c_int, c_void};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW, Symbol};
 use onrush::host::{self, CellEnd, CellError, Entry, Panic, Store};
 use onrush_wire::control::Change;
-use onrush_wire::host::Finished;
+use onrush_wire::host::FinishedRun;
 use onrush_wire::{Class, Diagnostic, Span};
 
 use crate::rtld_next::Next;
 
 /// Runs on the main thread: its stack is as large as the kernel process's limit allows.
-pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
+pub fn run(store: &mut Store, library: &str, entry: &str) -> FinishedRun {
     let begun = Instant::now();
     let mut load = Duration::ZERO;
     let outcome = call(store, library, entry, &mut || load = begun.elapsed());
@@ -25,7 +25,7 @@ pub fn run(store: &mut Store, library: &str, entry: &str) -> Finished {
 }
 
 /// Runs the callbacks of controls that have changed.
-pub fn run_callbacks(store: &Store, change: &Change) -> Finished {
+pub fn run_callbacks(store: &Store, change: &Change) -> FinishedRun {
     let begun = Instant::now();
     forget_caught();
     let outcome = panic::catch_unwind(AssertUnwindSafe(|| onrush::controls::react(&change.controls))).map_err(describe);
@@ -33,7 +33,7 @@ pub fn run_callbacks(store: &Store, change: &Change) -> Finished {
 }
 
 /// Drops variables, all of them if `names` is empty. The session's objects are reported after the next cell.
-pub fn forget(store: &mut Store, names: &[String]) -> Finished {
+pub fn forget(store: &mut Store, names: &[String]) -> FinishedRun {
     let begun = Instant::now();
     forget_caught();
     let dropped = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -45,7 +45,7 @@ pub fn forget(store: &mut Store, names: &[String]) -> Finished {
     let outcome = dropped.map_err(describe);
     flush();
     let calls = if outcome.is_err() { host::calls::take() } else { Vec::new() };
-    Finished {
+    FinishedRun {
         outcome,
         variables: store.variables(),
         objects: store.objects(),
@@ -64,12 +64,12 @@ pub fn drop_controls(ids: &[String]) {
     }
 }
 
-fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: Duration) -> Finished {
+fn finish(store: &Store, outcome: Result<(), Diagnostic>, load: Duration, run: Duration) -> FinishedRun {
     flush();
     onrush::bindings::clear();
     let (released, published) = host::take_ledger();
     let calls = if outcome.is_err() { host::calls::take() } else { Vec::new() };
-    Finished {
+    FinishedRun {
         outcome,
         variables: store.variables(),
         objects: store.objects(),

@@ -393,7 +393,7 @@ impl Dashboard {
     }
 
     #[inline(never)]
-    fn set_to(&self, view: &str, wanted: onrush_wire::dashboard::Wanted, at: Span) {
+    fn set_to(&self, view: &str, wanted: onrush_wire::dashboard::SlotQuery, at: Span) {
         let (view, kept) = match self.ask(VisualAsk::Slots { view: view.to_string(), wanted }, at.clone()) {
             (VisualHead::Slots { view, kept }, ..) => (view, kept),
             _ => wrong_answer(at),

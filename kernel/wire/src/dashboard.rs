@@ -3,7 +3,7 @@
 //!
 //! A dimension of a view is cut into *slots*: the bins of numbers and times, the values of categories, and slots for
 //! the rest. Slots are fixed when a dashboard is opened. A filter of a user is a set of slots, and a filter of a cell
-//! may lie between their edges ([`Kept::Exact`]). The number of selected rows is exact for both.
+//! may lie between their edges ([`KeptSlots::Exact`]). The number of selected rows is exact for both.
 
 use serde::{Deserialize, Serialize};
 
@@ -108,11 +108,11 @@ impl ViewRequest {
 pub struct Filter {
     /// The position of the view in [`DashboardRequest::views`].
     pub view: u32,
-    pub kept: Kept,
+    pub kept: KeptSlots,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Kept {
+pub enum KeptSlots {
     /// Half-open ranges of slots, in order, without overlaps.
     Slots(Vec<(u32, u32)>),
     /// A half-open rectangle of slots: x0, x1, y0, y1.
@@ -123,24 +123,26 @@ pub enum Kept {
     Lasso(Vec<(f64, f64)>),
     /// Values as a cell wrote them, which end between the edges of slots. `marks`: half-open ranges of slots that a
     /// picture marks, with parts of slots, in order, without overlaps.
-    Exact { wanted: Wanted, marks: Vec<(f64, f64)> },
+    Exact { wanted: SlotQuery, marks: Vec<(f64, f64)> },
 }
 
-impl Kept {
+impl KeptSlots {
     /// The slots that a picture marks. `None` for filters without slots.
     #[must_use]
     pub fn marks(&self) -> Option<Vec<(f64, f64)>> {
         match self {
-            Kept::Slots(ranges) => Some(ranges.iter().map(|(from, to)| (f64::from(*from), f64::from(*to))).collect()),
-            Kept::Exact { marks, .. } => Some(marks.clone()),
-            Kept::Cells(_) | Kept::Box(_) | Kept::Lasso(_) => None,
+            KeptSlots::Slots(ranges) => {
+                Some(ranges.iter().map(|(from, to)| (f64::from(*from), f64::from(*to))).collect())
+            }
+            KeptSlots::Exact { marks, .. } => Some(marks.clone()),
+            KeptSlots::Cells(_) | KeptSlots::Box(_) | KeptSlots::Lasso(_) => None,
         }
     }
 }
 
 /// What a cell asks for instead of slots: [`crate::visual::VisualAsk::Slots`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Wanted {
+pub enum SlotQuery {
     /// `None`: without a bound. `is_closed`: with the upper bound.
     Range {
         low: Option<Value>,

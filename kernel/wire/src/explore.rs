@@ -27,15 +27,15 @@ impl View {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Explore {
-    /// Computes which rows the view has, and in which order. Answer: [`Explored::Count`].
+    /// Computes which rows the view has, and in which order. Answer: [`ExploreReply::Count`].
     ComputeView,
-    /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer: [`Explored::Rows`].
+    /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer: [`ExploreReply::Rows`].
     Rows { offset: u64, count: u32, columns: Vec<u32> },
-    /// Answer: [`Explored::Summary`].
+    /// Answer: [`ExploreReply::Summary`].
     Summary(SummaryRequest),
-    /// Writes the view's rows, of the columns at these positions (all if none). Answer: [`Explored::Written`].
+    /// Writes the view's rows, of the columns at these positions (all if none). Answer: [`ExploreReply::Written`].
     Write { columns: Vec<u32>, sink: Sink },
-    /// Nobody looks at the view any more. Answer: [`Explored::Done`].
+    /// Nobody looks at the view any more. Answer: [`ExploreReply::Done`].
     DropView,
 }
 
@@ -53,7 +53,7 @@ pub struct SummaryRequest {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Explored {
+pub enum ExploreReply {
     Done,
     Count(u64),
     Rows {

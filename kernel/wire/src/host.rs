@@ -101,7 +101,7 @@ pub enum FromHost {
     NeedSession,
     /// The cell returned, with everything that the kernel process must know about it. The snapshot stays until
     /// [`ToHost::Committed`].
-    Finished(Finished),
+    Finished(FinishedRun),
 }
 
 /// What a cell's process noted down in memory that outlives it: its snapshot reads it.
@@ -144,7 +144,7 @@ pub enum Fault {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
+pub struct FinishedRun {
     /// An error ends in a rollback: the kernel process lets the snapshot take over.
     pub outcome: Result<(), Diagnostic>,
     /// All variables that live after the cell.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::call::{CellEnd, Request};
 use crate::diagnostic::Diagnostic;
-use crate::explore::Explored;
+use crate::explore::ExploreReply;
 use crate::learn::{ModelId, ModelInfo};
 use crate::plot::Plot;
 use crate::preview::TablePreview;
@@ -96,7 +96,7 @@ pub enum Reply {
     Plot(Plot),
     GraphPlot(GraphPlot),
     GraphCard(GraphCard),
-    Explored(Explored),
+    Explored(ExploreReply),
     /// The sections lie in `inline`, or in a sealed memfd whose descriptor comes with this message. Without sections there is
     /// neither.
     Visual {
@@ -123,7 +123,7 @@ pub struct NamedFrame {
     /// If it is known without running anything.
     pub rows: Option<u64>,
     /// Its rows, where they lie in memory; `None` if it is a plan that runs when it is used.
-    pub held: Option<Held>,
+    pub held: Option<Residency>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ pub struct NamedModel {
 
 /// Rows that the session's engine holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct Residency {
     pub rows: u64,
     pub bytes: u64,
     /// `cpu`, or the name of a device.
@@ -159,7 +159,7 @@ pub struct Status {
     pub parked: u64,
     /// Bytes of resident frames, kept results and models in the engine. The supervisor's copies of models are not counted.
     pub resident_bytes: u64,
-    /// Held on the device, if there is one.
+    /// Bytes on the device, if there is one.
     pub device_bytes: Option<u64>,
     pub memory_limit: u64,
     pub uptime_ms: u64,

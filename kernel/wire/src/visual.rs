@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
-use crate::dashboard::{Dashboard, DashboardRequest, Filter, Kept, Wanted};
+use crate::dashboard::{Dashboard, DashboardRequest, Filter, KeptSlots, SlotQuery};
 use crate::expr::Expr;
 use crate::graph::{GraphCall, GraphSpec};
 use crate::plot::{Plot, PlotRequest, PlotStyle};
@@ -271,7 +271,7 @@ pub enum VisualAsk {
     /// The condition of the filters. Answer: [`VisualHead::Condition`].
     Condition { filters: Vec<Filter> },
     /// The slots of a view, by its title or the name of its column, that have what is wanted. Answer: [`VisualHead::Slots`].
-    Slots { view: String, wanted: Wanted },
+    Slots { view: String, wanted: SlotQuery },
     /// Slots and positions of rows, for a file that cross-filters without a kernel. At most `rows` of them, at equal
     /// distances. Answer: [`VisualHead::Export`] with the sections `x_0`, `y_0`, ... (u16; positions f32), `value_0`
     /// (f32), and `kept_0` (u8: 1 for a row that passes) for each filter by values.
@@ -295,7 +295,7 @@ pub enum VisualHead {
     },
     Slots {
         view: u32,
-        kept: Kept,
+        kept: KeptSlots,
     },
     Export {
         /// The rows that are in the sections, of `total`.

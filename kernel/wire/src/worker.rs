@@ -81,22 +81,22 @@ pub enum FromWorker {
         emulated: bool,
     },
     Done,
-    /// With a descriptor for each buffer of [`Launched::lent`].
-    Launched(Launched),
+    /// With a descriptor for each buffer of [`LaunchReply::lent`].
+    Launched(LaunchReply),
     /// `printed` is what kernels had printed until then.
     Failed {
         diagnostic: Diagnostic,
-        printed: Printed,
+        printed: PrintfOutput,
         /// The device cannot go on: the worker ends.
         lost: bool,
     },
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launched {
+pub struct LaunchReply {
     /// By the device's clock.
     pub nanoseconds: u64,
-    pub printed: Printed,
+    pub printed: PrintfOutput,
     /// Buffers whose new contents are in the device's memory behind the descriptors that come with this, in their order. The other ones that were written are
     /// to be read.
     pub lent: Vec<u64>,
@@ -104,7 +104,7 @@ pub struct Launched {
 
 /// What kernels printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Printed {
+pub struct PrintfOutput {
     pub text: String,
     /// Bytes over the limit.
     pub left_out: u64,

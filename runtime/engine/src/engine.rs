@@ -48,7 +48,7 @@ pub use export::ExportedColumn;
 use models::TrainedModel;
 use objects::{Catalog, Object};
 use plan_cache::Plans;
-pub use preview::{Ends, Whole};
+pub use preview::{FrameRows, HeadTail};
 pub use service::{Answer, Job, misrouted};
 use spill::Store;
 pub use visual::{DevicePositions, DeviceSlots, SlotValues, SlotView};
@@ -210,7 +210,7 @@ impl Engine {
             .with_default_features()
             .with_optimizer_rules(vec![Arc::new(onrush_optimizer::Logical::new(for_device))])
             // `physical.rs` runs those that are needed.
-            .with_physical_optimizer_rules(vec![Arc::new(physical::Whole)])
+            .with_physical_optimizer_rules(vec![Arc::new(physical::PlannerGuard)])
             .with_query_planner(Arc::new(onrush_logical::ops::describe::Planner));
         state.expr_planners().get_or_insert_default().insert(0, onrush_sql::planner());
         let context = SessionContext::new_with_state(state.build());

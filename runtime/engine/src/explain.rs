@@ -35,7 +35,7 @@ pub enum Placement {
 }
 
 /// The placement of a node outside of fragments for a device.
-pub type Placing<'p> = &'p dyn Fn(&Arc<dyn ExecutionPlan>) -> Placement;
+pub type PlacementOf<'p> = &'p dyn Fn(&Arc<dyn ExecutionPlan>) -> Placement;
 
 /// Names rows in memory: a title for the first of the batches that a scan reads.
 pub type Titles<'t> = &'t dyn Fn(&[RecordBatch]) -> Option<String>;
@@ -49,7 +49,7 @@ pub struct Times {
 }
 
 /// A tree, the last step on top, indented by two for each input.
-pub fn render(plan: &Arc<dyn ExecutionPlan>, titles: Titles, placing: Placing, times: Option<Times>) -> String {
+pub fn render(plan: &Arc<dyn ExecutionPlan>, titles: Titles, placing: PlacementOf, times: Option<Times>) -> String {
     let mut tree = Tree { out: String::new(), reasons: Vec::new(), titles, placing, analyzed: times.is_some() };
     let names = names(plan);
     tree.node(plan, 0, &names);
@@ -138,7 +138,7 @@ struct Tree<'t> {
     out: String,
     reasons: Vec<String>,
     titles: Titles<'t>,
-    placing: Placing<'t>,
+    placing: PlacementOf<'t>,
     analyzed: bool,
 }
 

@@ -9,7 +9,7 @@ mod memory_pool;
 pub mod result_cache;
 
 pub use engine::{
-    Answer, CALLS_STACK, Ends, Engine, EngineConfig, ExportedColumn, Job, KEPT, TableHolder, Whole, misrouted,
+    Answer, CALLS_STACK, Engine, EngineConfig, ExportedColumn, FrameRows, HeadTail, Job, KEPT, TableHolder, misrouted,
 };
 pub use engine::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 pub use explain::Placement;

@@ -23,8 +23,8 @@ use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
 use onrush_stats::Combine;
 use onrush_wire::dashboard::{
-    Dashboard, DashboardRequest, DashboardView, Filter, Kept, MAX_VIEWS, Measure, ViewData, ViewKind, ViewRequest,
-    Wanted,
+    Dashboard, DashboardRequest, DashboardView, Filter, KeptSlots, MAX_VIEWS, Measure, SlotQuery, ViewData, ViewKind,
+    ViewRequest,
 };
 use onrush_wire::format_integer::thousands;
 use onrush_wire::plan::Op;
@@ -72,7 +72,7 @@ struct Index {
 
 /// The filters that rows were compared with last.
 struct FilterState {
-    kept: Vec<Option<Kept>>,
+    kept: Vec<Option<KeptSlots>>,
     /// A bit for each filter that a row fails. Empty without a filter, and if a device has it.
     failed: Vec<u16>,
 }
@@ -341,7 +341,13 @@ impl Index {
     }
 
     /// Sets the bit of a view for the rows that fail its filter, and clears it for the others.
-    fn mark(&self, view: usize, kept: Option<&Kept>, failed: &mut [u16], task: &TaskHandle) -> Result<(), Diagnostic> {
+    fn mark(
+        &self,
+        view: usize,
+        kept: Option<&KeptSlots>,
+        failed: &mut [u16],
+        task: &TaskHandle,
+    ) -> Result<(), Diagnostic> {
         const CHUNK: usize = 1 << 14;
         let bit = 1_u16 << view;
         let set = |failed: &mut u16, passes: bool| {
@@ -387,13 +393,13 @@ impl Index {
     }
 
     /// For each slot, or each pair of slots, whether a filter keeps it.
-    fn table(&self, view: usize, kept: &Kept) -> Option<Vec<bool>> {
+    fn table(&self, view: usize, kept: &KeptSlots) -> Option<Vec<bool>> {
         let count = self.keys(view)?.count;
         Some(match (kept, &self.views[view]) {
-            (Kept::Slots(ranges), _) => {
+            (KeptSlots::Slots(ranges), _) => {
                 (0..count as u32).map(|slot| ranges.iter().any(|(from, to)| (*from..*to).contains(&slot))).collect()
             }
-            (Kept::Cells([x0, x1, y0, y1]), Kind::Cells { x, .. }) => {
+            (KeptSlots::Cells([x0, x1, y0, y1]), Kind::Cells { x, .. }) => {
                 let width = self.dimensions[*x].count() as u32;
                 let is_kept = |cell: u32| (*x0..*x1).contains(&(cell % width)) && (*y0..*y1).contains(&(cell / width));
                 (0..count as u32).map(is_kept).collect()
@@ -407,9 +413,9 @@ impl Index {
         let mut conditions = Vec::new();
         for filter in filters {
             conditions.extend(match (&filter.kept, &self.views[filter.view as usize]) {
-                (Kept::Slots(ranges), Kind::Slots { x, .. }) => self.dimensions[*x].within(ranges),
-                (Kept::Exact { wanted, .. }, Kind::Slots { x, .. }) => Some(self.dimensions[*x].exactly(wanted)),
-                (Kept::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => condition::all(
+                (KeptSlots::Slots(ranges), Kind::Slots { x, .. }) => self.dimensions[*x].within(ranges),
+                (KeptSlots::Exact { wanted, .. }, Kind::Slots { x, .. }) => Some(self.dimensions[*x].exactly(wanted)),
+                (KeptSlots::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => condition::all(
                     [self.dimensions[*x].within(&[(*x0, *x1)]), self.dimensions[*y].within(&[(*y0, *y1)])]
                         .into_iter()
                         .flatten(),
@@ -540,7 +546,7 @@ impl Index {
     }
 
     /// The view of this title or column, and the slots that have what is wanted.
-    fn slots(&self, name: &str, wanted: &Wanted) -> Result<(u32, Kept), Diagnostic> {
+    fn slots(&self, name: &str, wanted: &SlotQuery) -> Result<(u32, KeptSlots), Diagnostic> {
         let names = || {
             self.views.iter().zip(&self.request.views).filter_map(|(kind, request)| match kind {
                 Kind::Slots { x, .. } => Some((x, title(request), self.dimensions[*x].shown.label.clone())),
@@ -615,10 +621,10 @@ fn bytes(all: &[u32]) -> Vec<u8> {
 }
 
 /// Whether a position passes the filter of a raster.
-fn is_within(kept: &Kept, (x, y): (f64, f64)) -> bool {
+fn is_within(kept: &KeptSlots, (x, y): (f64, f64)) -> bool {
     match kept {
-        Kept::Box(window) => (window.x0..=window.x1).contains(&x) && (window.y0..=window.y1).contains(&y),
-        Kept::Lasso(corners) => inside(corners, (x, y)),
+        KeptSlots::Box(window) => (window.x0..=window.x1).contains(&x) && (window.y0..=window.y1).contains(&y),
+        KeptSlots::Lasso(corners) => inside(corners, (x, y)),
         _ => true,
     }
 }

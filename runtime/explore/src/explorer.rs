@@ -14,13 +14,13 @@ use std::time::Duration;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
 use arrow::compute::interleave_record_batch;
 use lru::LruCache;
-use onrush_engine::{Engine, TableHolder, Whole};
+use onrush_engine::{Engine, FrameRows, TableHolder};
 use onrush_expr::error::internal;
 use onrush_frame::{Table, TaskHandle, preview};
 use onrush_logical::fingerprint;
 use onrush_logical::frame_table::Frame;
 use onrush_logical::ops::Inputs;
-use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::explore::{Explore, ExploreReply, View};
 use onrush_wire::plan::{Op, Sink};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ObjectId, Value, codec};
 use parking_lot::Mutex;
@@ -141,12 +141,12 @@ impl Explorer {
     ///
     /// # Errors
     /// What running the frame and its filter can give, columns that cannot be sorted, and stopping.
-    pub fn explore(&self, view: &View, what: &Explore, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+    pub fn explore(&self, view: &View, what: &Explore, task: &TaskHandle) -> Result<ExploreReply, Diagnostic> {
         if !matches!(what, Explore::DropView) {
             self.look_at(view.frame, task)?;
         }
         match what {
-            Explore::ComputeView => Ok(Explored::Count(self.row_count(view, task)?)),
+            Explore::ComputeView => Ok(ExploreReply::Count(self.row_count(view, task)?)),
             Explore::Rows { offset, count, columns } => self.page(view, *offset, (*count).min(PAGE), columns, task),
             Explore::Summary(request) => {
                 // Its rows count, not their order.
@@ -154,12 +154,12 @@ impl Explorer {
                 let name = self.column_name(view.frame, request.column)?;
                 let chunks = self.column_chunks(&unsorted, &name, task)?;
                 task.stage(format!("summarise {name}"));
-                Ok(Explored::Summary(column_profile::of(&chunks, request, task)?))
+                Ok(ExploreReply::Summary(column_profile::of(&chunks, request, task)?))
             }
             Explore::Write { columns, sink } => self.write_view(view, columns, sink, task),
             Explore::DropView => {
                 self.cache.forget(self.view_key(view)?);
-                Ok(Explored::Done)
+                Ok(ExploreReply::Done)
             }
         }
     }
@@ -172,7 +172,7 @@ impl Explorer {
         if self.engine.held(&frame).is_some() || frame.too_many().is_some() || self.cache.get(key).is_some() {
             return Ok(());
         }
-        if let Whole::Held(table) = self.engine.whole(&frame, (0, 0), task)? {
+        if let FrameRows::Held(table) = self.engine.whole(&frame, (0, 0), task)? {
             self.keep(key, &all, ViewRows::new(table, None))?;
         }
         Ok(())
@@ -302,7 +302,7 @@ impl Explorer {
         count: u32,
         columns: &[u32],
         task: &TaskHandle,
-    ) -> Result<Explored, Diagnostic> {
+    ) -> Result<ExploreReply, Diagnostic> {
         let frame = self.engine.frame(view.frame)?;
         let known = columns.iter().all(|c| (*c as usize) < frame.schema.fields().len());
         if !known {
@@ -350,7 +350,13 @@ impl Explorer {
         Ok(chunks)
     }
 
-    fn write_view(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+    fn write_view(
+        &self,
+        view: &View,
+        columns: &[u32],
+        sink: &Sink,
+        task: &TaskHandle,
+    ) -> Result<ExploreReply, Diagnostic> {
         let frame = self.engine.frame(view.frame)?;
         if view.sort.is_empty() && self.scanned(&frame).is_some() {
             return self.write_rows(view, columns, sink, task);
@@ -384,7 +390,13 @@ impl Explorer {
     }
 
     /// The rows of a view that is not sorted, as they are computed.
-    fn write_rows(&self, view: &View, columns: &[u32], sink: &Sink, task: &TaskHandle) -> Result<Explored, Diagnostic> {
+    fn write_rows(
+        &self,
+        view: &View,
+        columns: &[u32],
+        sink: &Sink,
+        task: &TaskHandle,
+    ) -> Result<ExploreReply, Diagnostic> {
         let failed = |e: arrow::error::ArrowError| internal(&e.to_string());
         let frame = match &view.filter {
             None => self.engine.frame(view.frame)?,
@@ -404,11 +416,11 @@ impl Explorer {
     }
 }
 
-fn written(file: onrush_io::WrittenFile) -> Explored {
-    Explored::Written { path: file.path.to_string_lossy().into_owned(), rows: file.rows, bytes: file.bytes }
+fn written(file: onrush_io::WrittenFile) -> ExploreReply {
+    ExploreReply::Written { path: file.path.to_string_lossy().into_owned(), rows: file.rows, bytes: file.bytes }
 }
 
-fn rows_of(view_rows: &ViewRows, offset: u64, count: u32, columns: &[u32], total: u64, before: u64) -> Explored {
+fn rows_of(view_rows: &ViewRows, offset: u64, count: u32, columns: &[u32], total: u64, before: u64) -> ExploreReply {
     let rows = view_rows.rows();
     let from = usize::try_from(offset).unwrap_or(usize::MAX).min(rows);
     let to = from.saturating_add(count as usize).min(rows);
@@ -418,7 +430,7 @@ fn rows_of(view_rows: &ViewRows, offset: u64, count: u32, columns: &[u32], total
     let values = |column: u32| -> Vec<Value> {
         places.iter().map(|(batch, row)| preview::shown(batches[*batch].column(column as usize), *row)).collect()
     };
-    Explored::Rows {
+    ExploreReply::Rows {
         total,
         columns: columns.iter().map(|column| values(*column)).collect(),
         positions: positions.into_iter().map(|row| row as u64 + before).collect(),

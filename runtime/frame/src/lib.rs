@@ -19,5 +19,5 @@ pub use coming::ComingBatches;
 pub use preview::{PreviewOptions, preview};
 pub use scalar::{array_from_value, value_at};
 pub use table::{ColumnSize, Table};
-pub use task::{Cancelled, TaskHandle};
+pub use task::{CancelError, TaskHandle};
 pub use types::{dtype_from_wire, dtype_to_wire, schema_from_wire, schema_to_wire};

@@ -33,10 +33,10 @@ struct Inner {
 /// The task was stopped. Turns into a [`Diagnostic`] of class `Interrupted`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stopped")]
-pub struct Cancelled;
+pub struct CancelError;
 
-impl From<Cancelled> for Diagnostic {
-    fn from(_: Cancelled) -> Self {
+impl From<CancelError> for Diagnostic {
+    fn from(_: CancelError) -> Self {
         Diagnostic::error(Class::Interrupted, "interrupted", "stopped before it was done")
     }
 }
@@ -143,8 +143,8 @@ impl TaskHandle {
     }
 
     /// For loops: `task.check()?` between chunks.
-    pub fn check(&self) -> Result<(), Cancelled> {
-        if self.cancelled() { Err(Cancelled) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), CancelError> {
+        if self.cancelled() { Err(CancelError) } else { Ok(()) }
     }
 
     /// Returns after the task is cancelled: for `tokio::select!`, together with the work.
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(progress.total_rows, None);
         assert_eq!(task.check(), Ok(()));
         other.cancel();
-        assert_eq!(task.check(), Err(Cancelled));
+        assert_eq!(task.check(), Err(CancelError));
     }
 
     #[test]

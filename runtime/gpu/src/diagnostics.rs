@@ -10,7 +10,7 @@ pub fn diagnostic(error: onrush_ops::Error) -> Diagnostic {
     use onrush_ops::Error;
     let text = error.to_string();
     match &error {
-        Error::Cancelled => onrush_frame::Cancelled.into(),
+        Error::Cancelled => onrush_frame::CancelError.into(),
         Error::Kernels(onrush_kernels::Error::Device(device)) => {
             let (class, code) = match device.class() {
                 onrush_device::Class::Resources => (Class::Resources, "gpu-memory"),

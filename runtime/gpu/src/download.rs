@@ -25,7 +25,7 @@ pub fn download(
             Err(error) => return Err(error),
         }
     }
-    // A device, and above all an emulated one, makes NaNs of either sign. The host looks at small results, and at lists.
+    // A device, and above all an emulated one, makes NaNs of either sign. The host looks at small results and lists.
     let unified = result.unify_nans(&lane)?;
     let arrays = result.download(&lane, schema)?.into_iter().zip(unified);
     let arrays: Vec<_> = arrays.map(|(array, is_unified)| if is_unified { array } else { canonical(&array) }).collect();

@@ -126,17 +126,27 @@ pub fn call_on_device(
 }
 
 /// Columns of a result that stay on the device, by name.
-type Kept = RefCell<Vec<(String, Buffer)>>;
+type BufferCache = RefCell<Vec<(String, Buffer)>>;
 
 /// Values as a column of the result that stays on the device.
-fn floats_of(name: &str, values: DeviceValues<f64>, context: &Context, kept: &Kept) -> Result<ArrayRef, DeviceError> {
+fn floats_of(
+    name: &str,
+    values: DeviceValues<f64>,
+    context: &Context,
+    kept: &BufferCache,
+) -> Result<ArrayRef, DeviceError> {
     let array = floats(values.download(context)?);
     kept.borrow_mut().push((name.to_string(), values.into_buffer()));
     Ok(array)
 }
 
 /// Counts of 64 bits as a column of the result that stays on the device.
-fn counts_of(name: &str, values: DeviceValues<u64>, context: &Context, kept: &Kept) -> Result<ArrayRef, DeviceError> {
+fn counts_of(
+    name: &str,
+    values: DeviceValues<u64>,
+    context: &Context,
+    kept: &BufferCache,
+) -> Result<ArrayRef, DeviceError> {
     let array = counts(values.download(context)?);
     kept.borrow_mut().push((name.to_string(), values.into_buffer()));
     Ok(array)
@@ -146,7 +156,7 @@ fn columns(
     args: &Arguments<'_>,
     graph: &DeviceGraph,
     context: &Context,
-    kept: &Kept,
+    kept: &BufferCache,
 ) -> Result<Columns, DeviceCallError> {
     let run = args.run;
     let error = |error: DeviceError| match error {

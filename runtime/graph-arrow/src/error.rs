@@ -22,7 +22,7 @@ pub fn type_name(dtype: &DataType) -> String {
 /// An error of an algorithm for the user.
 pub fn diagnose(error: &Error) -> Diagnostic {
     if error.is_stopped() {
-        return onrush_frame::Cancelled.into();
+        return onrush_frame::CancelError.into();
     }
     let diagnostic = plan_error(error.code(), error.message.clone());
     error.help.iter().fold(diagnostic, |diagnostic, help| diagnostic.help(help.clone()))

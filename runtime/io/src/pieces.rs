@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use onrush_frame::{Cancelled, TaskHandle};
+use onrush_frame::{CancelError, TaskHandle};
 use parking_lot::Mutex;
 
 /// Rows of a batch in memory: of a Parquet file rows `i * CHUNK..(i + 1) * CHUNK`, of a large text file about as many.
@@ -48,7 +48,7 @@ impl Division {
     ///
     /// Returns the results in the order of the jobs, up to and with the earliest error. The error thus does not depend
     /// on timing.
-    pub fn run<J: Sync, T: Send, E: Send + From<Cancelled>>(
+    pub fn run<J: Sync, T: Send, E: Send + From<CancelError>>(
         &self,
         jobs: &[J],
         task: &TaskHandle,

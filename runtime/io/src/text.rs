@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use onrush_frame::{Cancelled, TaskHandle};
+use onrush_frame::{CancelError, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 use parking_lot::Mutex;
 
@@ -147,7 +147,7 @@ fn first_mistake(bytes: &[u8], least: u64) -> Option<usize> {
         let inner = (STEP..bytes.len()).step_by(STEP).map(cut);
         let cuts: Vec<usize> = std::iter::once(0).chain(inner).chain([bytes.len()]).collect();
         let pieces: Vec<&[u8]> = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]).collect();
-        let check = |piece: &&[u8]| std::str::from_utf8(piece).map(drop).map_err(|_| Diagnostic::from(Cancelled));
+        let check = |piece: &&[u8]| std::str::from_utf8(piece).map(drop).map_err(|_| Diagnostic::from(CancelError));
         let checked = Division::default().run(&pieces, &TaskHandle::new(), check);
         if checked.len() == pieces.len() && checked.iter().all(Result::is_ok) {
             return None;

@@ -17,7 +17,7 @@ use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::call::Family;
 use onrush_wire::codec::CodecError;
-use onrush_wire::session::{Held, Reply};
+use onrush_wire::session::{Reply, Residency};
 use onrush_wire::visual::Section;
 use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, limits, paths};
 use parking_lot::Mutex;
@@ -50,12 +50,12 @@ struct Process {
 /// The way to the supervisor, and what it was last told of what is held here.
 struct Out {
     sender: Sender,
-    told: Option<Told>,
+    told: Option<LastReport>,
 }
 
 /// What is held, and which frames (their numbers, and where their tables lie) and columns that was found of.
 #[derive(PartialEq)]
-struct Told {
+struct LastReport {
     tables: Vec<(FrameId, usize)>,
     models: Vec<(ObjectId, u64)>,
     columns: u64,
@@ -236,7 +236,7 @@ impl Process {
         let engine = &self.engine;
         let mut residents = engine.residents();
         residents.sort_unstable_by_key(|(id, _)| *id);
-        let now = Told {
+        let now = LastReport {
             tables: residents.iter().map(|(id, table)| (*id, Arc::as_ptr(table).addr())).collect(),
             models: engine.models(),
             columns: engine.device_changes(),
@@ -247,15 +247,15 @@ impl Process {
             return;
         }
         // Tables are Arrow in the processor's memory, whatever computed them.
-        let held = |table: &Table| Held {
+        let held = |table: &Table| Residency {
             rows: table.rows() as u64,
             bytes: table.bytes(),
             place: engine.place(table).to_string(),
         };
-        let mut objects: Vec<(ObjectId, Held)> =
+        let mut objects: Vec<(ObjectId, Residency)> =
             residents.iter().map(|(id, table)| (ObjectId::from(*id), held(table))).collect();
         let models = now.models.iter();
-        objects.extend(models.map(|(id, bytes)| (*id, Held { rows: 0, bytes: *bytes, place: "cpu".to_string() })));
+        objects.extend(models.map(|(id, bytes)| (*id, Residency { rows: 0, bytes: *bytes, place: "cpu".to_string() })));
         let holds = FromEngine::Holds { resident_bytes: now.resident, device_bytes: now.device, objects };
         // A supervisor that is gone is noticed by the reader.
         let _ = out.sender.send(&holds, None);

@@ -5,7 +5,7 @@
 use onrush_wire::call::EngineCall;
 use onrush_wire::learn::{Detail, ModelId};
 use onrush_wire::plan::FileMark;
-use onrush_wire::session::{Held, Reply};
+use onrush_wire::session::{Reply, Residency};
 use onrush_wire::{FrameId, ObjectId};
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub enum FromEngine {
         resident_bytes: u64,
         device_bytes: Option<u64>,
         /// Of each object whose data is in memory.
-        objects: Vec<(ObjectId, Held)>,
+        objects: Vec<(ObjectId, Residency)>,
     },
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 
 use onrush_device::{Arguments, Buffer, Class as DeviceClass, Device, Error, Grid, Owner, Stream};
 use onrush_wire::fd_passing::MAX_DESCRIPTORS;
-use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, Launched};
+use onrush_wire::worker::{Argument, ArgumentValue, LENT, Launch, LaunchReply};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::diagnostics::{self, NamedBuffer};
@@ -16,7 +16,7 @@ type Written = (u64, Buffer, Option<OwnedFd>);
 impl Worker {
     /// Launches a kernel. Returns the result and the descriptors of exported buffers, or the error and whether the
     /// device is lost.
-    pub(crate) fn launch(&mut self, launch: &Launch) -> Result<(Launched, Vec<OwnedFd>), (Diagnostic, bool)> {
+    pub(crate) fn launch(&mut self, launch: &Launch) -> Result<(LaunchReply, Vec<OwnedFd>), (Diagnostic, bool)> {
         let unknown = || {
             let message = format!("the worker does not know the kernel `{}` or one of its buffers", launch.kernel);
             (Diagnostic::error(Class::Internal, "worker", message).help("run the `%%cuda` cell again"), true)
@@ -55,7 +55,7 @@ impl Worker {
             (diagnostics::failed(&error, launch, &cell, &named, self.device.is_emulated()), lost)
         })?;
         let (lent, descriptors) = self.take_over(written).map_err(moving)?;
-        Ok((Launched { nanoseconds, printed: self.printed(), lent }, descriptors))
+        Ok((LaunchReply { nanoseconds, printed: self.printed(), lent }, descriptors))
     }
 
     /// The buffers hold the results of a kernel from here on.

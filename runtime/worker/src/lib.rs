@@ -194,9 +194,9 @@ impl Worker {
         self.memory.write_all_at(&piece, 0).map_err(Failure::Memory)
     }
 
-    fn printed(&mut self) -> worker::Printed {
+    fn printed(&mut self) -> worker::PrintfOutput {
         let (text, left_out) = self.printed.take(PRINTED_BYTES).unwrap_or_default();
-        worker::Printed { text, left_out }
+        worker::PrintfOutput { text, left_out }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 
 use onrush_wire::control::Change;
-use onrush_wire::host::Finished;
+use onrush_wire::host::FinishedRun;
 
 use super::Executor;
 use crate::backtrace;
@@ -31,7 +31,7 @@ impl Executor {
         let ended = self.process.run_callbacks(change, events);
         self.process.close();
         let outcome = match ended {
-            RunOutcome::Ok(Finished { variables, objects, released, published, .. }) => {
+            RunOutcome::Ok(FinishedRun { variables, objects, released, published, .. }) => {
                 for variable in variables {
                     if let Some(known) = self.notebook.variables.get_mut(&variable.name) {
                         known.preview = variable.preview;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::mpsc::Sender;
 
-use onrush_wire::host::Finished;
+use onrush_wire::host::FinishedRun;
 use onrush_wire::{Class, Diagnostic};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -71,7 +71,7 @@ impl Executor {
         })?;
         self.process.know_pieces(&tests_file, &lines);
         match self.process.run(number, &ready.library, &ready.generated.entry, events) {
-            RunOutcome::Ok(Finished { released, published, .. }) => {
+            RunOutcome::Ok(FinishedRun { released, published, .. }) => {
                 self.of_tests.0.extend(released);
                 self.of_tests.1.extend(published);
                 Ok(())

@@ -68,7 +68,7 @@ macro_rules! show {
             value => {
                 #[allow(unused_imports)]
                 use shown::{ViaDebug as _, ViaDisplay as _, ViaNothing as _};
-                (&&&shown::Shown(value)).show();
+                (&&&shown::ShownValue(value)).show();
             }
         })+
     }};
@@ -78,13 +78,13 @@ use show;
 mod shown {
     use std::fmt::{Debug, Display};
 
-    pub struct Shown<'a, T: ?Sized>(pub &'a T);
+    pub struct ShownValue<'a, T: ?Sized>(pub &'a T);
 
     pub trait ViaDebug {
         fn show(&self);
     }
 
-    impl<T: Debug + ?Sized> ViaDebug for &&Shown<'_, T> {
+    impl<T: Debug + ?Sized> ViaDebug for &&ShownValue<'_, T> {
         fn show(&self) {
             if std::any::type_name::<T>() != "()" {
                 println!("{:?}", self.0);
@@ -96,7 +96,7 @@ mod shown {
         fn show(&self);
     }
 
-    impl<T: Display + ?Sized> ViaDisplay for &Shown<'_, T> {
+    impl<T: Display + ?Sized> ViaDisplay for &ShownValue<'_, T> {
         fn show(&self) {
             println!("{}", self.0);
         }
@@ -106,7 +106,7 @@ mod shown {
         fn show(&self);
     }
 
-    impl<T: ?Sized> ViaNothing for Shown<'_, T> {
+    impl<T: ?Sized> ViaNothing for ShownValue<'_, T> {
         fn show(&self) {}
     }
 }

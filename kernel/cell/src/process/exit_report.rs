@@ -1,7 +1,7 @@
 //! The report of a failed cell. One sentence says what happened and that the variables were kept. Notes say what is
 //! gone and what stays.
 
-use onrush_wire::host::{Fault, Finished, LastPanic, LastWords};
+use onrush_wire::host::{Fault, FinishedRun, LastPanic, LastWords};
 use onrush_wire::limits::size;
 use onrush_wire::{Class, Diagnostic};
 
@@ -11,7 +11,7 @@ use crate::interrupt;
 
 /// How a cell ended in its process.
 pub enum RunOutcome {
-    Ok(Finished),
+    Ok(FinishedRun),
     /// The snapshot has taken over, or a new process was started (then `diagnostic` says that variables are lost).
     Failed {
         diagnostic: Diagnostic,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use lru::LruCache;
 use onrush_view::Formats;
 use onrush_wire::display::TablePreview;
-use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::explore::{Explore, ExploreReply, View};
 use onrush_wire::expr::{Expr, SortKey};
 use onrush_wire::schema::Field;
 use onrush_wire::{Diagnostic, FrameId, NotebookId};
@@ -309,7 +309,7 @@ impl Table {
                 return answer.give(Err(superseded()));
             }
             match client.ask(&view, Explore::ComputeView) {
-                Ok(Explored::Count(rows)) => {
+                Ok(ExploreReply::Count(rows)) => {
                     let old = {
                         let mut state = table.state.lock();
                         state.selected = rows;

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
-use onrush_wire::explore::{Explore, Explored, View};
+use onrush_wire::explore::{Explore, ExploreReply, View};
 use onrush_wire::session::{Reply, Request, Role};
 use onrush_wire::visual::{Section, VisualAsk, VisualHead, VisualSpec};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId};
@@ -60,7 +60,7 @@ impl SessionThread {
 }
 
 impl SessionClient {
-    pub fn ask(&mut self, view: &View, what: Explore) -> Result<Explored, Diagnostic> {
+    pub fn ask(&mut self, view: &View, what: Explore) -> Result<ExploreReply, Diagnostic> {
         match self.request(&Request::Explore { view: view.clone(), what })? {
             (Reply::Explored(explored), _) => Ok(explored),
             (other, _) => Err(unexpected("explore", &other)),

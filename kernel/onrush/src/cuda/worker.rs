@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
 use onrush_wire::codec::CodecError;
-use onrush_wire::worker::{FromWorker, Launch, PIECE, Printed, ROLE, ToWorker};
+use onrush_wire::worker::{FromWorker, Launch, PIECE, PrintfOutput, ROLE, ToWorker};
 use onrush_wire::{Class, Diagnostic, Generation, fd_passing, paths};
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -82,7 +82,7 @@ pub fn freed(number: u64) {
 }
 
 /// The error, and the output of the kernels up to it.
-type Failure = (Diagnostic, Printed);
+type Failure = (Diagnostic, PrintfOutput);
 
 /// Runs a closure with a worker, which is started if there is none.
 pub fn with<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, Failure>) -> Result<T, Diagnostic> {
@@ -97,7 +97,9 @@ fn with_printed<T>(target: Target, work: impl FnOnce(&mut Worker) -> Result<T, F
     }
     let worker = match &mut *guard {
         Some(worker) => worker,
-        empty => empty.insert(Worker::start(target, owner).map_err(|diagnostic| (diagnostic, Printed::default()))?),
+        empty => {
+            empty.insert(Worker::start(target, owner).map_err(|diagnostic| (diagnostic, PrintfOutput::default()))?)
+        }
     };
     let outcome = work(worker);
     if worker.device.is_empty() {
@@ -112,7 +114,7 @@ pub fn launch(
     program: &'static Program,
     launch: &Launch,
     arguments: &mut [(&'static str, LaunchArgument<'_>)],
-) -> (Result<(u64, String), Diagnostic>, Printed) {
+) -> (Result<(u64, String), Diagnostic>, PrintfOutput) {
     let outcome = with_printed(program.target, |worker| {
         worker.load(program)?;
         worker.forget_freed()?;
@@ -354,7 +356,7 @@ impl Worker {
     fn broken(&mut self) -> Failure {
         self.give_up();
         let message = "the process that runs kernels said something else than what was asked";
-        (Diagnostic::error(Class::Internal, "worker", message).help("restart the kernel"), Printed::default())
+        (Diagnostic::error(Class::Internal, "worker", message).help("restart the kernel"), PrintfOutput::default())
     }
 
     /// The error of a worker that has ended, from its exit status.
@@ -375,13 +377,13 @@ impl Worker {
             Some(signal) if signal != KILL => failed(format!("{what} ended its process by signal {signal}")),
             _ => failed(format!("{what}: the process that runs kernels has ended")).note(error.to_string()),
         };
-        (diagnostic, Printed::default())
+        (diagnostic, PrintfOutput::default())
     }
 }
 
 fn full(error: &std::io::Error) -> Failure {
     let message = format!("the memory for copies of buffers is used up: {error}");
-    (Diagnostic::error(Class::Resources, "shared-memory", message), Printed::default())
+    (Diagnostic::error(Class::Resources, "shared-memory", message), PrintfOutput::default())
 }
 
 impl Drop for Worker {

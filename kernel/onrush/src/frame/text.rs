@@ -1,4 +1,5 @@
-//! Readers of CSV, fixed-width and JSON files with options. The names of options are those of Polars or shorter ones; both work.
+//! Readers of CSV, fixed-width and JSON files with options. The names of options are those of Polars or shorter ones;
+//! both work.
 
 use std::ops::Range;
 use std::path::Path;

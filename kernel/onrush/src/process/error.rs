@@ -147,7 +147,7 @@ impl AnyError {
     }
 }
 
-/// The end of a cell that returned at a place where it could keep no variable. It is not an error, but all is as before the
+/// The end of a cell that returned where it could keep no variable. It is not an error, but all is as before the
 /// cell.
 pub fn returned() -> CellError {
     CellError { diagnostic: Diagnostic::error(Class::Run, "returned", "the cell returned") }

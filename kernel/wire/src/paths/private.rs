@@ -215,16 +215,16 @@ mod tests {
     use super::*;
 
     /// A folder such as `/tmp`, in which everybody may make things.
-    struct Shared(PathBuf);
+    struct SharedFolder(PathBuf);
 
-    impl Shared {
-        fn new() -> Shared {
+    impl SharedFolder {
+        fn new() -> SharedFolder {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = std::env::temp_dir().join(format!("onrush-private-{}-{number}", std::process::id()));
             fs::create_dir(&path).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(0o1777)).unwrap();
-            Shared(path)
+            SharedFolder(path)
         }
 
         fn folder(&self, name: &str, mode: u32) -> PathBuf {
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    impl Drop for Shared {
+    impl Drop for SharedFolder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
         }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_folder_on_the_way_is_private() {
-        let shared = Shared::new();
+        let shared = SharedFolder::new();
         let path = shared.0.join("a/b/c");
         private_dir(&path).unwrap();
         assert_eq!([&path, &shared.0.join("a/b"), &shared.0.join("a")].map(|p| mode(p)), [0o700; 3]);
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_can_write_to_is_refused() {
-        let shared = Shared::new();
+        let shared = SharedFolder::new();
         let loose = shared.folder("loose", 0o777);
         assert!(refusal(&loose).contains("loose (its mode is 777)"));
         assert!(refusal(&loose.join("below")).contains("loose (its mode is 777)"));
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_cannot_be_made_private_has_an_obstacle() {
-        let shared = Shared::new();
+        let shared = SharedFolder::new();
         assert_eq!(obstacle(&shared.0.join("a/b")), None);
         assert!(!shared.0.join("a").exists());
         let loose = shared.folder("loose", 0o777);
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_link_is_followed_if_it_is_ones_own() {
-        let shared = Shared::new();
+        let shared = SharedFolder::new();
         let real = shared.folder("real", 0o700);
         symlink(&real, shared.0.join("link")).unwrap();
         private_dir(&shared.0.join("link/cache")).unwrap();
@@ -317,7 +317,7 @@ mod tests {
     /// As root, who can make things that belong to another user.
     #[test]
     fn what_another_user_has_put_there_is_refused() {
-        let shared = Shared::new();
+        let shared = SharedFolder::new();
         let (theirs, link) = (shared.folder("theirs", 0o700), shared.0.join("link"));
         symlink(shared.folder("real", 0o700), &link).unwrap();
         let socket = shared.0.join("socket");

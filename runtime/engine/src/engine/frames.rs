@@ -22,7 +22,7 @@ use onrush_wire::plan::{FileMark, Op, Sink, Source};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{DataType, Diagnostic, Expr, FrameId, Schema, Span, Value, codec};
 
-use super::preview::Whole;
+use super::preview::FrameRows;
 use super::service::{Answer, Job, misrouted};
 use super::{Engine, KEPT, guarded, placed};
 
@@ -205,7 +205,7 @@ impl Engine {
             location: "memory".to_string(),
         };
         let ends = match self.whole(&frame, (options.head, options.tail), task)? {
-            Whole::Held(table) => {
+            FrameRows::Held(table) => {
                 let host = if table.is_on_disk() { "disk" } else { "memory" };
                 options.location = match self.place(&table) {
                     "cpu" | "disk" => host.to_string(),
@@ -213,8 +213,8 @@ impl Engine {
                 };
                 return Ok(onrush_frame::preview(&table, &options));
             }
-            Whole::Ends(ends) => ends,
-            Whole::Counted(rows) => self.ends(&frame, rows, (options.head, options.tail), task)?,
+            FrameRows::Ends(ends) => ends,
+            FrameRows::Counted(rows) => self.ends(&frame, rows, (options.head, options.tail), task)?,
         };
         let location = if frame.title.starts_with("read ") { "file" } else { "plan" };
         Ok(TablePreview {
@@ -233,9 +233,9 @@ impl Engine {
         match frame.too_many() {
             Some(rows) => Ok(rows),
             None => Ok(match self.whole(&frame, (0, 0), task)? {
-                Whole::Held(table) => table.rows() as u64,
-                Whole::Ends(ends) => ends.rows,
-                Whole::Counted(rows) => rows,
+                FrameRows::Held(table) => table.rows() as u64,
+                FrameRows::Ends(ends) => ends.rows,
+                FrameRows::Counted(rows) => rows,
             }),
         }
     }

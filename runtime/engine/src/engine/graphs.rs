@@ -166,7 +166,7 @@ impl Engine {
             true => onrush_graph::components::weakly_connected_components(graph, &run),
             false => onrush_graph::components::connected_components(graph, &run),
         });
-        let found = found.map_err(|_| Diagnostic::from(onrush_frame::Cancelled))?;
+        let found = found.map_err(|_| Diagnostic::from(onrush_frame::CancelError))?;
         let largest = found.component.iter().filter(|component| **component == 0).count();
         Ok((found.count() as u64, largest as u64))
     }
@@ -208,7 +208,7 @@ impl Engine {
             Err(error) => Err(error),
         };
         if task.cancelled() {
-            return Err(onrush_frame::Cancelled.into());
+            return Err(onrush_frame::CancelError.into());
         }
         batch
     }
@@ -260,7 +260,7 @@ impl Engine {
             None => (Arc::new(self.on_learners(|| Index::new(tables.columns(spec)))?), None),
         };
         if task.cancelled() {
-            return Err(onrush_frame::Cancelled.into());
+            return Err(onrush_frame::CancelError.into());
         }
         self.graphs.put(index_key, &index, self.memory_limit() / 8, memory);
         if let Some(graph) = on_device {

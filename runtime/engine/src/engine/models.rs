@@ -123,7 +123,7 @@ impl Engine {
             let key = match task.cancelled() {
                 true if fit.spec.is_search() => fingerprint::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
                 // Nobody waits for it.
-                true => return Err(onrush_frame::Cancelled.into()),
+                true => return Err(onrush_frame::CancelError.into()),
                 false => key,
             };
             let trained = self.on_learners(|| TrainedModel::new(key, fit, fitted, &training, seconds));

@@ -49,9 +49,9 @@ pub async fn of(
 /// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of ours are needed: a plan of which
 /// nodes do not have what they ask for yet, as joins of several partitions, goes through them here, too.
 #[derive(Debug)]
-pub struct Whole;
+pub struct PlannerGuard;
 
-impl PhysicalOptimizerRule for Whole {
+impl PhysicalOptimizerRule for PlannerGuard {
     fn optimize(&self, plan: Arc<dyn ExecutionPlan>, config: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
         let lacks = |node: &Arc<dyn ExecutionPlan>| Ok(node.check_invariants(InvariantLevel::Executable).is_err());
         if plan.exists(lacks)? { RULES.for_cpu(plan, config) } else { Ok(plan) }

@@ -17,17 +17,17 @@ use super::Engine;
 const PART: u64 = 2;
 
 /// What is known of a frame's rows.
-pub enum Whole {
+pub enum FrameRows {
     /// All of them.
     Held(Arc<Table>),
     /// Too many, found just now.
-    Ends(Ends),
+    Ends(HeadTail),
     /// Too many, known before.
     Counted(u64),
 }
 
 /// The first and the last rows of a frame that is not held. If they are all that there are, the first.
-pub struct Ends {
+pub struct HeadTail {
     pub first: Table,
     pub last: Table,
     pub rows: u64,
@@ -43,18 +43,18 @@ impl Engine {
         frame: &Arc<Frame>,
         (head, tail): (usize, usize),
         task: &TaskHandle,
-    ) -> Result<Whole, Diagnostic> {
+    ) -> Result<FrameRows, Diagnostic> {
         let _running = self.alone(frame, task)?;
         if let Some(table) = self.held(frame) {
-            return Ok(Whole::Held(table));
+            return Ok(FrameRows::Held(table));
         }
         if let Some(rows) = frame.too_many() {
-            return Ok(Whole::Counted(rows));
+            return Ok(FrameRows::Counted(rows));
         }
         let limit = self.memory_limit() / PART;
         let mut kept = Some(Vec::new());
         let (mut bytes, mut rows) = (0, 0);
-        let mut ends = Running { first: Vec::new(), last: VecDeque::new(), rows_first: 0, rows_last: 0 };
+        let mut ends = RowStream { first: Vec::new(), last: VecDeque::new(), rows_first: 0, rows_last: 0 };
         let mut nulls = vec![0; frame.schema.fields().len()];
         // Rows that are others each time have to be held.
         let varies = self.varies(frame);
@@ -80,12 +80,12 @@ impl Engine {
         if let Some(batches) = kept {
             let table = Arc::new(Table::new(Arc::clone(&frame.schema), batches));
             self.remember(frame, &table);
-            return Ok(Whole::Held(table));
+            return Ok(FrameRows::Held(table));
         }
         let rows = *frame.rows.get_or_init(|| rows);
         let first = Table::new(Arc::clone(&frame.schema), ends.first);
         let last = Table::new(Arc::clone(&frame.schema), ends.last.into());
-        Ok(Whole::Ends(Ends { first: first.head(head), last: last.tail(tail), rows, nulls: Some(nulls) }))
+        Ok(FrameRows::Ends(HeadTail { first: first.head(head), last: last.tail(tail), rows, nulls: Some(nulls) }))
     }
 
     /// The rows of a frame one batch after another, which runs meanwhile. If they take no more than `keep` bytes, they are kept and given.
@@ -121,14 +121,14 @@ impl Engine {
         rows: u64,
         (head, tail): (usize, usize),
         task: &TaskHandle,
-    ) -> Result<Ends, Diagnostic> {
+    ) -> Result<HeadTail, Diagnostic> {
         let all = rows <= (head + tail) as u64;
         let first = self.part(frame, 0, if all { head + tail } else { head }, task)?;
         let last = match all || tail == 0 {
             true => Table::empty(Arc::clone(&frame.schema)),
             false => self.part(frame, (rows - tail as u64) as usize, tail, task)?,
         };
-        Ok(Ends { first, last, rows, nulls: None })
+        Ok(HeadTail { first, last, rows, nulls: None })
     }
 
     /// Some rows of a frame, which runs as far as these.
@@ -142,14 +142,14 @@ impl Engine {
 }
 
 /// Batches with the first and with the last rows of those that came by.
-struct Running {
+struct RowStream {
     first: Vec<RecordBatch>,
     last: VecDeque<RecordBatch>,
     rows_first: usize,
     rows_last: usize,
 }
 
-impl Running {
+impl RowStream {
     fn add(&mut self, batch: &RecordBatch, head: usize, tail: usize) {
         if self.rows_first < head {
             self.rows_first += batch.num_rows();

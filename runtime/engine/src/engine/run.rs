@@ -141,7 +141,7 @@ impl Engine {
             loop {
                 let batch = tokio::select! {
                     biased;
-                    () = of_task.wait_cancelled() => return Err(Diagnostic::from(onrush_frame::Cancelled)),
+                    () = of_task.wait_cancelled() => return Err(Diagnostic::from(onrush_frame::CancelError)),
                     batch = stream.next() => batch,
                 };
                 let Some(batch) = batch else { return Ok(()) };
@@ -252,7 +252,7 @@ impl Engine {
         let work = async {
             tokio::select! {
                 biased;
-                () = task.wait_cancelled() => Err(onrush_frame::Cancelled.into()),
+                () = task.wait_cancelled() => Err(onrush_frame::CancelError.into()),
                 made = onrush_gpu::run_on_device(&physical, &schema, &context, most) => made.map_err(diagnose),
             }
         };
@@ -441,7 +441,7 @@ async fn drain(
     loop {
         let batch = tokio::select! {
             biased;
-            () = task.wait_cancelled() => return Err(onrush_frame::Cancelled.into()),
+            () = task.wait_cancelled() => return Err(onrush_frame::CancelError.into()),
             batch = stream.next() => batch,
         };
         let Some(batch) = batch else { return Ok(batches) };

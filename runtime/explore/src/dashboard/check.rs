@@ -2,7 +2,7 @@
 
 use onrush_expr::diagnostics::plan_error;
 use onrush_wire::Diagnostic;
-use onrush_wire::dashboard::{Filter, Kept, MAX_CORNERS};
+use onrush_wire::dashboard::{Filter, KeptSlots, MAX_CORNERS};
 use onrush_wire::format_integer::thousands;
 
 use super::{Index, Kind, kind_name, title};
@@ -33,7 +33,7 @@ impl Index {
         let view = filter.view as usize;
         let count = |dimension: &usize| self.dimensions[*dimension].count() as u32;
         let (fits, expected) = match (&filter.kept, &self.views[view]) {
-            (Kept::Slots(ranges), Kind::Slots { x, .. }) => {
+            (KeptSlots::Slots(ranges), Kind::Slots { x, .. }) => {
                 let mut end = 0;
                 let fits = ranges.iter().all(|(from, to)| {
                     let is_after = *from >= end && from < to && *to <= count(x);
@@ -42,23 +42,23 @@ impl Index {
                 });
                 (fits, format!("its ranges must lie between 0 and {}, in order and without overlaps", count(x)))
             }
-            (Kept::Exact { wanted, marks }, Kind::Slots { x, .. }) => {
+            (KeptSlots::Exact { wanted, marks }, Kind::Slots { x, .. }) => {
                 self.dimensions[*x].wanted(wanted)?;
                 let most = f64::from(count(x));
                 let fits = marks.iter().all(|(from, to)| *from >= 0.0 && from < to && *to <= most);
                 (fits, format!("its marks must lie between 0 and {most}"))
             }
-            (Kept::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => {
+            (KeptSlots::Cells([x0, x1, y0, y1]), Kind::Cells { x, y, .. }) => {
                 let fits = x0 < x1 && *x1 <= count(x) && y0 < y1 && *y1 <= count(y);
                 (fits, format!("its rectangle must lie within {} by {} cells, and not be empty", count(x), count(y)))
             }
-            (Kept::Box(window), Kind::Raster(..)) => {
+            (KeptSlots::Box(window), Kind::Raster(..)) => {
                 let fits = [window.x0, window.y0, window.x1, window.y1].iter().all(|edge| edge.is_finite())
                     && window.x0 <= window.x1
                     && window.y0 <= window.y1;
                 (fits, "its rectangle needs finite edges, the lower ones first".to_string())
             }
-            (Kept::Lasso(corners), Kind::Raster(..)) => {
+            (KeptSlots::Lasso(corners), Kind::Raster(..)) => {
                 let is_finite = corners.iter().all(|(x, y)| x.is_finite() && y.is_finite());
                 let corners = corners.len();
                 let fits = is_finite && (3..=MAX_CORNERS).contains(&corners);
@@ -72,10 +72,10 @@ impl Index {
             }
             (kept, _) => {
                 let found = match kept {
-                    Kept::Slots(_) | Kept::Exact { .. } => "bins or bars",
-                    Kept::Cells(_) => "cells",
-                    Kept::Box(_) => "a rectangle of positions",
-                    Kept::Lasso(_) => "a polygon",
+                    KeptSlots::Slots(_) | KeptSlots::Exact { .. } => "bins or bars",
+                    KeptSlots::Cells(_) => "cells",
+                    KeptSlots::Box(_) => "a rectangle of positions",
+                    KeptSlots::Lasso(_) => "a polygon",
                 };
                 (false, format!("a {} is not filtered by {found}", kind_name(self.request.views[view].kind)))
             }

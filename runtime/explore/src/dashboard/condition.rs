@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use onrush_wire::dashboard::{Kept, SlotKind};
+use onrush_wire::dashboard::{KeptSlots, SlotKind};
 use onrush_wire::plot::AxisScale;
 use onrush_wire::visual::Window;
 use onrush_wire::{BinaryOp, Expr, ExprKind, TimeUnit, UnaryOp, Value};
@@ -137,7 +137,7 @@ pub struct Plane {
 
 impl Plane {
     /// The rows in a rectangle or a polygon.
-    pub fn within(&self, kept: &Kept) -> Option<Expr> {
+    pub fn within(&self, kept: &KeptSlots) -> Option<Expr> {
         let compare = |(expr, is_time): &(Expr, bool), with, at: f64| {
             let value = match is_time {
                 true => Value::Timestamp { value: (at * 1e6).round() as i64, unit: TimeUnit::Microsecond, zone: None },
@@ -146,13 +146,13 @@ impl Plane {
             op(with, expr.clone(), Expr::literal(value))
         };
         match kept {
-            Kept::Box(Window { x0, y0, x1, y1 }) => all([
+            KeptSlots::Box(Window { x0, y0, x1, y1 }) => all([
                 compare(&self.x, BinaryOp::GreaterEqual, *x0),
                 compare(&self.x, BinaryOp::LessEqual, *x1),
                 compare(&self.y, BinaryOp::GreaterEqual, *y0),
                 compare(&self.y, BinaryOp::LessEqual, *y1),
             ]),
-            Kept::Lasso(corners) => {
+            KeptSlots::Lasso(corners) => {
                 let ((x, _), (y, _)) = (&self.x, &self.y);
                 let edge = |(xi, yi): (f64, f64), (xj, yj): (f64, f64)| {
                     let above = |at: f64| op(BinaryOp::Greater, y.clone(), Expr::literal(at));

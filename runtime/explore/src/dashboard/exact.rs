@@ -6,7 +6,7 @@ use arrow::datatypes::DataType as Arrow;
 use onrush_engine::Engine;
 use onrush_expr::error::internal;
 use onrush_frame::TaskHandle;
-use onrush_wire::dashboard::{Filter, Kept, Wanted};
+use onrush_wire::dashboard::{Filter, KeptSlots, SlotQuery};
 use onrush_wire::plot::AxisScale;
 use onrush_wire::{BinaryOp, Diagnostic, Expr, ExprKind, TimeUnit, Value};
 
@@ -20,9 +20,9 @@ const DAY: i64 = 86_400_000_000;
 
 impl SlicedColumn {
     /// The rows with the values that a cell wrote: the condition that a user would write.
-    pub fn exactly(&self, wanted: &Wanted) -> Expr {
+    pub fn exactly(&self, wanted: &SlotQuery) -> Expr {
         match wanted {
-            Wanted::Range { low, high, is_closed } => {
+            SlotQuery::Range { low, high, is_closed } => {
                 let ends_with = if *is_closed { BinaryOp::LessEqual } else { BinaryOp::Less };
                 let low = low.as_ref().and_then(|low| self.compare(BinaryOp::GreaterEqual, low));
                 let high = high.as_ref().and_then(|high| self.compare(ends_with, high));
@@ -34,7 +34,7 @@ impl SlicedColumn {
                 };
                 all([low, high, there].into_iter().flatten()).unwrap_or_else(|| Expr::literal(true))
             }
-            Wanted::Values(list) => {
+            SlotQuery::Values(list) => {
                 let days = list.iter().filter_map(|value| self.whole_day(value));
                 let others = list.iter().filter(|value| self.whole_day(value).is_none());
                 let others: Vec<Expr> = others.map(|value| Expr::literal(self.literal(value))).collect();
@@ -106,7 +106,7 @@ impl Index {
     /// The condition of a filter by values. `None` for other filters.
     fn exact(&self, filter: &Filter) -> Option<Expr> {
         match (&filter.kept, self.views.get(filter.view as usize)?) {
-            (Kept::Exact { wanted, .. }, Kind::Slots { x, .. }) => Some(self.dimensions[*x].exactly(wanted)),
+            (KeptSlots::Exact { wanted, .. }, Kind::Slots { x, .. }) => Some(self.dimensions[*x].exactly(wanted)),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ use std::thread;
 
 use onrush_engine::{DeviceSlots, Engine, PixelWindow, SlotValues, SlotView};
 use onrush_wire::Diagnostic;
-use onrush_wire::dashboard::Kept;
+use onrush_wire::dashboard::KeptSlots;
 use onrush_wire::visual::{SectionKind, Window};
 
 use super::dimension::Codes;
@@ -65,7 +65,7 @@ impl Index {
         &self,
         device: &DeviceSlots,
         view: usize,
-        kept: Option<&Kept>,
+        kept: Option<&KeptSlots>,
     ) -> Result<(), Diagnostic> {
         let bit = 1_u16 << view;
         match (kept, &self.views[view]) {
@@ -73,7 +73,7 @@ impl Index {
                 let any = SlotView { axes: Vec::new(), count: 1, own: 0 };
                 device.mark(&any, None, bit)
             }
-            (Some(Kept::Box(window)), Kind::Raster(..)) => {
+            (Some(KeptSlots::Box(window)), Kind::Raster(..)) => {
                 device.mark_window(self.position_of(view), &edges(window), bit)
             }
             (Some(kept), Kind::Raster(held, _)) => {

@@ -2,7 +2,7 @@
 
 use arrow::datatypes::DataType as Arrow;
 use onrush_expr::diagnostics::plan_error;
-use onrush_wire::dashboard::{Kept, SlotKind, Wanted};
+use onrush_wire::dashboard::{KeptSlots, SlotKind, SlotQuery};
 use onrush_wire::plot::AxisScale;
 use onrush_wire::{Diagnostic, Value};
 
@@ -52,11 +52,11 @@ impl SlicedColumn {
     }
 
     /// The filter for what is wanted: slots if whole slots are wanted, else the values themselves.
-    pub fn wanted(&self, wanted: &Wanted) -> Result<Kept, Diagnostic> {
+    pub fn wanted(&self, wanted: &SlotQuery) -> Result<KeptSlots, Diagnostic> {
         let (chosen, is_whole) = match (wanted, &self.coding) {
-            (Wanted::Values(list), Coding::Values { values, .. }) => (self.bars_of(list, values)?, true),
-            (Wanted::Values(list), _) => self.bins_of(list)?,
-            (Wanted::Range { low, high, is_closed }, _) => {
+            (SlotQuery::Values(list), Coding::Values { values, .. }) => (self.bars_of(list, values)?, true),
+            (SlotQuery::Values(list), _) => self.bins_of(list)?,
+            (SlotQuery::Range { low, high, is_closed }, _) => {
                 let bound = |value: &Option<Value>| match value {
                     Some(value) => self.position(value).map(Some).ok_or_else(|| not_a_place(&self.shown.label, value)),
                     None => Ok(None),
@@ -76,12 +76,12 @@ impl SlicedColumn {
             return Err(plan_error("argument", message).help("the bins are those that the dashboard shows"));
         }
         if is_whole {
-            return Ok(Kept::Slots(ranges));
+            return Ok(KeptSlots::Slots(ranges));
         }
         let part = |slot: u32| chosen.get(slot as usize).copied().flatten().unwrap_or((0.0, 1.0));
         let ends = |(from, to): &(u32, u32)| (f64::from(*from) + part(*from).0, f64::from(to - 1) + part(to - 1).1);
         let marks = ranges.iter().map(ends).filter(|(from, to)| from < to).collect();
-        Ok(Kept::Exact { wanted: wanted.clone(), marks })
+        Ok(KeptSlots::Exact { wanted: wanted.clone(), marks })
     }
 
     /// The bars of values.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
 use onrush_expr::error::internal;
-use onrush_frame::{Cancelled, TaskHandle};
+use onrush_frame::{CancelError, TaskHandle};
 use onrush_wire::Diagnostic;
 
 /// Rows between two looks at whether the work was stopped.
@@ -69,7 +69,7 @@ fn common<'a, A: ArrayAccessor<Item = &'a str>>(
     texts: &[A],
     chunks: &[ArrayRef],
     task: &TaskHandle,
-) -> Result<usize, Cancelled> {
+) -> Result<usize, CancelError> {
     let mut first: Option<&[u8]> = None;
     for (texts, chunk) in texts.iter().zip(chunks) {
         let nulls = chunk.logical_nulls();
@@ -159,7 +159,11 @@ fn rows(chunks: &[ArrayRef]) -> usize {
 }
 
 /// The rows that are not null, with what they are compared by.
-fn items<T>(chunks: &[ArrayRef], of: impl Fn(usize, usize) -> T, task: &TaskHandle) -> Result<Vec<Item<T>>, Cancelled> {
+fn items<T>(
+    chunks: &[ArrayRef],
+    of: impl Fn(usize, usize) -> T,
+    task: &TaskHandle,
+) -> Result<Vec<Item<T>>, CancelError> {
     let mut items = Vec::with_capacity(rows(chunks));
     for (at, chunk) in chunks.iter().enumerate() {
         let nulls = chunk.logical_nulls();
@@ -180,7 +184,7 @@ fn numbered<T: Copy>(
     compare: impl Fn(&Item<T>, &Item<T>) -> Ordering,
     chunks: &[ArrayRef],
     task: &TaskHandle,
-) -> Result<Vec<u32>, Cancelled> {
+) -> Result<Vec<u32>, CancelError> {
     let sorted = sorted(items, &compare, task)?;
     let starts = starts(chunks);
     let (mut ranks, mut rank) = (vec![0; rows(chunks)], 0);
@@ -199,7 +203,7 @@ fn sorted<T: Copy>(
     mut from: Vec<T>,
     compare: impl Fn(&T, &T) -> Ordering,
     task: &TaskHandle,
-) -> Result<Vec<T>, Cancelled> {
+) -> Result<Vec<T>, CancelError> {
     for piece in from.chunks_mut(PIECE) {
         task.check()?;
         piece.sort_unstable_by(&compare);

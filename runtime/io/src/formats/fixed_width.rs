@@ -207,8 +207,8 @@ mod tests {
         assert_eq!(last.values(), &[11950.7, 11788.4, 11806.2, 11916.8, 12468.3]);
     }
 
-    /// Values of pandas 3.1.1. Characters are code points, tabs are blanks, an empty line is not a row, and a short line
-    /// has empty values.
+    /// Values of pandas 3.1.1. Characters are code points, tabs are blanks. An empty line is not a row, and a short
+    /// line has empty values.
     #[test]
     fn characters_blanks_and_short_lines() {
         let text = "שלום שלום\nום   שלל\n\n  \t\nשל   ום\r\nab\n";

@@ -18,7 +18,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
-use onrush_frame::{Cancelled, Table, TaskHandle};
+use onrush_frame::{CancelError, Table, TaskHandle};
 use onrush_wire::{Class, Diagnostic};
 
 use crate::file::FileState;
@@ -233,8 +233,8 @@ struct FailedPiece {
     error: Box<Diagnostic>,
 }
 
-impl From<Cancelled> for FailedPiece {
-    fn from(cancelled: Cancelled) -> Self {
+impl From<CancelError> for FailedPiece {
+    fn from(cancelled: CancelError) -> Self {
         FailedPiece { before: Box::default(), error: Box::new(cancelled.into()) }
     }
 }

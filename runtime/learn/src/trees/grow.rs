@@ -11,7 +11,7 @@ use crate::run::Run;
 
 use super::bins::{BinnedData, MISSING};
 use super::criterion::{Item, Target};
-use super::split::{Found, Histogram, Limits, Rule, Split};
+use super::split::{BestSplit, Histogram, Limits, Rule, Split};
 use super::tree::{CATEGORY, MISSING_LEFT, Node, Tree, contains};
 
 /// Parameters of a tree.
@@ -327,15 +327,15 @@ impl Grower<'_> {
                 histogram.best(&plan.target, (feature, &binned[feature]), data, (mean, total), &limits)
             };
             let features = &self.features[batch];
-            let found: Vec<Found> = if self.data.parallel && rows.len() * features.len() >= SHARED {
+            let found: Vec<BestSplit> = if self.data.parallel && rows.len() * features.len() >= SHARED {
                 let slots = plan.target.slots;
                 features.par_iter().map_init(|| Histogram::new(slots), |h, f| one(h, *f)).collect()
             } else {
                 features.iter().map(|f| one(&mut self.histogram, *f)).collect()
             };
             for found in found {
-                varies |= !matches!(found, Found::Constant);
-                if let Found::Best(split) = found
+                varies |= !matches!(found, BestSplit::Constant);
+                if let BestSplit::Best(split) = found
                     && best.as_ref().is_none_or(|b| split.purity > b.purity)
                 {
                     best = Some(split);

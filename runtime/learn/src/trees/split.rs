@@ -27,7 +27,7 @@ pub struct Split {
 }
 
 /// The result of a search at one feature.
-pub enum Found {
+pub enum BestSplit {
     /// All values are equal or missing.
     Constant,
     Nothing,
@@ -83,7 +83,7 @@ impl Histogram {
         (rows, items): (&[u32], &[Item]),
         (mean, total): (f64, &[f64]),
         limits: &Limits,
-    ) -> Found {
+    ) -> BestSplit {
         self.fill(target, &binned.codes, rows, items, mean);
         let found = self.search(target, (feature, binned), rows.len(), total, limits);
         let slots = target.slots;
@@ -139,11 +139,11 @@ impl Histogram {
         rows: usize,
         total: &[f64],
         limits: &Limits,
-    ) -> Found {
+    ) -> BestSplit {
         let missing = self.counts[usize::from(MISSING)] as usize;
         let values = self.bins.len() - usize::from(missing > 0);
         if self.bins.len() < 2 || values == 0 {
-            return Found::Constant;
+            return BestSplit::Constant;
         }
         let best = if binned.bins.category {
             self.by_category(target, rows, total, limits)
@@ -172,8 +172,8 @@ impl Histogram {
             })
         };
         match best {
-            Some(split) => Found::Best(Split { feature, ..split }),
-            None => Found::Nothing,
+            Some(split) => BestSplit::Best(Split { feature, ..split }),
+            None => BestSplit::Nothing,
         }
     }
 

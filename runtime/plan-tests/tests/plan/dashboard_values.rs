@@ -8,7 +8,9 @@ use arrow::array::{
 };
 use onrush_explore::Dashboards;
 use onrush_frame::TaskHandle;
-use onrush_wire::dashboard::{Dashboard, DashboardRequest, Filter, Kept, ViewData, ViewKind, ViewRequest, Wanted};
+use onrush_wire::dashboard::{
+    Dashboard, DashboardRequest, Filter, KeptSlots, SlotQuery, ViewData, ViewKind, ViewRequest,
+};
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{LayerRequest, Theme};
 use onrush_wire::visual::{VisualAsk, VisualHead};
@@ -49,14 +51,14 @@ fn rows() -> Vec<Row> {
     (0..ROWS).map(row).collect()
 }
 
-struct Shown {
+struct ShownDashboard {
     bench: TestEngine,
     dashboards: Dashboards,
     request: DashboardRequest,
 }
 
-impl Shown {
-    fn of(bench: TestEngine) -> Shown {
+impl ShownDashboard {
+    fn of(bench: TestEngine) -> ShownDashboard {
         let all = rows();
         let bar: Vec<i64> = (0..ROWS).map(|i| i * i % 90).collect();
         let kind: Vec<&str> = (0..ROWS).map(|i| if i % 3 == 0 { "a" } else { "b" }).collect();
@@ -86,14 +88,14 @@ impl Shown {
         bars.layer.bins = Some(5);
         views.extend([bars, view(ViewKind::Bar, "kind")]);
         let request = DashboardRequest { frame, views, title: None, columns: None, theme: Theme::Auto };
-        Shown { bench, dashboards: Dashboards::default(), request }
+        ShownDashboard { bench, dashboards: Dashboards::default(), request }
     }
 
     fn ask(&self, ask: VisualAsk) -> Result<VisualHead, Diagnostic> {
         self.dashboards.answer(&self.bench.engine, &self.request, &ask, &TaskHandle::new()).map(|answer| answer.0)
     }
 
-    fn set(&self, view: &str, wanted: Wanted) -> Result<Filter, Diagnostic> {
+    fn set(&self, view: &str, wanted: SlotQuery) -> Result<Filter, Diagnostic> {
         match self.ask(VisualAsk::Slots { view: view.to_string(), wanted })? {
             VisualHead::Slots { view, kept } => Ok(Filter { view, kept }),
             other => panic!("{other:?}"),
@@ -119,7 +121,7 @@ impl Shown {
     }
 
     /// That a filter has the rows that the loop finds, and the view of `kind` those of each value.
-    fn check(&self, view: &str, wanted: &Wanted, passes: &dyn Fn(&Row) -> bool) -> Filter {
+    fn check(&self, view: &str, wanted: &SlotQuery, passes: &dyn Fn(&Row) -> bool) -> Filter {
         let filter = self.set(view, wanted.clone()).unwrap();
         let kept: Vec<i64> = (0..).zip(rows()).filter(|(_, row)| passes(row)).map(|(number, _)| number).collect();
         let drawn = self.drawn(std::slice::from_ref(&filter));
@@ -133,8 +135,8 @@ impl Shown {
     }
 }
 
-fn range(low: Option<Value>, high: Option<Value>, is_closed: bool) -> Wanted {
-    Wanted::Range { low, high, is_closed }
+fn range(low: Option<Value>, high: Option<Value>, is_closed: bool) -> SlotQuery {
+    SlotQuery::Range { low, high, is_closed }
 }
 
 fn int(value: i64) -> Option<Value> {
@@ -146,7 +148,7 @@ fn text(value: &str) -> Option<Value> {
 }
 
 fn check_all(bench: TestEngine) {
-    let shown = Shown::of(bench);
+    let shown = ShownDashboard::of(bench);
     for (low, high) in [(18, 143), (100, 163), (-17, 100), (-59, -58), (20, 60), (0, 1), (-300, 7)] {
         shown.check("n", &range(int(low), int(high), false), &|row| row.n.is_some_and(|n| (low..high).contains(&n)));
         shown.check("n", &range(int(low), int(high), true), &|row| row.n.is_some_and(|n| (low..=high).contains(&n)));
@@ -166,7 +168,7 @@ fn check_all(bench: TestEngine) {
         row.w.is_some_and(|w| (2.25..7.75).contains(&f64::from(w)))
     });
     shown.check("u", &range(int(-5), int(13), true), &|row| row.u <= 13);
-    shown.check("n", &Wanted::Values(vec![Value::Int(3), Value::Int(77)]), &|row| matches!(row.n, Some(3 | 77)));
+    shown.check("n", &SlotQuery::Values(vec![Value::Int(3), Value::Int(77)]), &|row| matches!(row.n, Some(3 | 77)));
     // Values without a bar of their own are selected, too.
     let bar = |i: i64| i * i % 90;
     let filter = shown.set("bar", range(int(10), int(40), true)).unwrap();
@@ -187,7 +189,7 @@ fn bounds_in_code_are_exact_on_a_device() {
 /// 2013-01-15 is day 15,720 after 1970-01-01, and 2013-02-10 day 15,746.
 #[test]
 fn times_and_dates_are_exact() {
-    let shown = Shown::of(TestEngine::on_cpu());
+    let shown = ShownDashboard::of(TestEngine::on_cpu());
     let (low, high) = (15_720, 15_746);
     let days = range(text("2013-01-15"), text("2013-02-10"), false);
     shown.check("t", &days, &|row| (low * DAY..high * DAY).contains(&row.t));
@@ -197,7 +199,7 @@ fn times_and_dates_are_exact() {
     let noon = range(text("2013-01-15 12:30:00"), None, true);
     shown.check("t", &noon, &|row| row.t >= low * DAY + 45_000 * 1_000_000);
     // A day in a list is all of its times.
-    let one = Wanted::Values(vec![Value::from("2013-01-15")]);
+    let one = SlotQuery::Values(vec![Value::from("2013-01-15")]);
     shown.check("t", &one, &|row| row.t.div_euclid(DAY) == low);
     shown.check("d", &one, &|row| row.d == Some(low));
 }
@@ -205,17 +207,17 @@ fn times_and_dates_are_exact() {
 /// Whole bins are slots, which a user can move; a part of a bin is not. By hand.
 #[test]
 fn only_parts_of_bins_are_values() {
-    let shown = Shown::of(TestEngine::on_cpu());
+    let shown = ShownDashboard::of(TestEngine::on_cpu());
     let open = shown.drawn(&[]);
     let ViewData::Slots { x, .. } = &open.views[0].data else { panic!("no bins") };
     let place = |name: &str| x.slots.iter().position(|slot| slot.name == name).unwrap() as u32;
     // From -60 to 339 in forty bins of ten.
     let (from, to) = (place("20 to 29"), place("50 to 59") + 1);
     let whole = shown.set("n", range(int(20), int(60), false)).unwrap();
-    assert_eq!(whole.kept, Kept::Slots(vec![(from, to)]));
+    assert_eq!(whole.kept, KeptSlots::Slots(vec![(from, to)]));
     assert_eq!(shown.set("n", range(int(20), int(59), true)).unwrap().kept, whole.kept);
     let part = range(int(25), int(60), false);
-    let Kept::Exact { wanted, marks } = shown.set("n", part.clone()).unwrap().kept else { panic!("not exact") };
+    let KeptSlots::Exact { wanted, marks } = shown.set("n", part.clone()).unwrap().kept else { panic!("not exact") };
     assert_eq!((wanted, marks), (part, vec![(f64::from(from) + 0.5, f64::from(to))]));
     let nothing = shown.set("n", range(int(60), int(20), false)).unwrap_err();
     assert_eq!(nothing.message, "nothing of `n` lies there");
@@ -223,18 +225,20 @@ fn only_parts_of_bins_are_values() {
 
 #[test]
 fn filters_that_do_not_fit_are_refused_in_words() {
-    let shown = Shown::of(TestEngine::on_cpu());
+    let shown = ShownDashboard::of(TestEngine::on_cpu());
     let refused = |filters: Vec<Filter>| {
         let told = shown.ask(VisualAsk::Dashboard { filters: filters.clone(), moving: false }).unwrap_err().message;
         assert_eq!(shown.ask(VisualAsk::Condition { filters }).unwrap_err().message, told);
         told
     };
     let of = |view, kept| Filter { view, kept };
-    let told = refused(vec![of(0, Kept::Slots(vec![(5, 2)]))]);
+    let told = refused(vec![of(0, KeptSlots::Slots(vec![(5, 2)]))]);
     assert!(told.starts_with("the filter does not fit view 0 (`n`): its ranges must lie between 0 and "), "{told}");
-    let told = refused(vec![of(1, Kept::Lasso(vec![(3.5, 1.0)]))]);
+    let told = refused(vec![of(1, KeptSlots::Lasso(vec![(3.5, 1.0)]))]);
     assert_eq!(told, "the filter does not fit view 1 (`v`): a histogram is not filtered by a polygon");
-    assert!(refused(vec![of(9, Kept::Slots(vec![(0, 1)]))]).starts_with("there is no view 9: the dashboard has 8"));
-    let twice = vec![of(0, Kept::Slots(vec![(0, 1)])), of(0, Kept::Slots(vec![(1, 2)]))];
+    assert!(
+        refused(vec![of(9, KeptSlots::Slots(vec![(0, 1)]))]).starts_with("there is no view 9: the dashboard has 8")
+    );
+    let twice = vec![of(0, KeptSlots::Slots(vec![(0, 1)])), of(0, KeptSlots::Slots(vec![(1, 2)]))];
     assert_eq!(refused(twice), "the filter does not fit view 0 (`n`): it has a filter already");
 }

@@ -10,7 +10,7 @@ use onrush_engine::{EngineConfig, Policy};
 use onrush_explore::Dashboards;
 use onrush_frame::TaskHandle;
 use onrush_wire::dashboard::{
-    Dashboard, DashboardRequest, DashboardView, Filter, Kept, SlotKind, ViewData, ViewKind, ViewRequest, Wanted,
+    Dashboard, DashboardRequest, DashboardView, Filter, KeptSlots, SlotKind, SlotQuery, ViewData, ViewKind, ViewRequest,
 };
 use onrush_wire::plan::Op;
 use onrush_wire::plot::{Layer, LayerRequest, Pixels, Theme};
@@ -122,15 +122,15 @@ fn all_views() -> Vec<ViewRequest> {
     ]
 }
 
-struct Shown<'a> {
+struct ShownDashboard<'a> {
     bench: &'a TestEngine,
     dashboards: Dashboards,
     request: DashboardRequest,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ShownDashboard<'a> {
     fn of(bench: &'a TestEngine, request: DashboardRequest) -> Self {
-        Shown { bench, dashboards: Dashboards::default(), request }
+        ShownDashboard { bench, dashboards: Dashboards::default(), request }
     }
 
     fn ask(&self, ask: &VisualAsk) -> Result<(VisualHead, Vec<(String, Vec<u8>)>), Diagnostic> {
@@ -173,16 +173,16 @@ fn random_filter(random: &mut Random, at: usize, view: &DashboardView) -> Option
     let kept = match &view.data {
         ViewData::Slots { x, .. } => {
             let (a, b) = (range(x.slots.len()), range(x.slots.len()));
-            Kept::Slots(if a.1 < b.0 { vec![a, b] } else { vec![a] })
+            KeptSlots::Slots(if a.1 < b.0 { vec![a, b] } else { vec![a] })
         }
         ViewData::Cells { x, y, .. } => {
             let (a, b) = (range(x.slots.len()), range(y.slots.len()));
-            Kept::Cells([a.0, a.1, b.0, b.1])
+            KeptSlots::Cells([a.0, a.1, b.0, b.1])
         }
         ViewData::Raster(_) if random.below(2) == 0 => {
-            Kept::Box(Window { x0: random.unit() * 5.0, y0: random.unit(), x1: 6.0 + random.unit(), y1: 3.0 })
+            KeptSlots::Box(Window { x0: random.unit() * 5.0, y0: random.unit(), x1: 6.0 + random.unit(), y1: 3.0 })
         }
-        ViewData::Raster(_) => Kept::Lasso((0..7).map(|_| (random.unit() * 10.0, random.unit() * 5.0)).collect()),
+        ViewData::Raster(_) => KeptSlots::Lasso((0..7).map(|_| (random.unit() * 10.0, random.unit() * 5.0)).collect()),
         _ => return None,
     };
     Some(Filter { view: at as u32, kept })
@@ -205,7 +205,7 @@ fn device_for_all() -> TestEngine {
 fn filters_select_what_is_counted(bench: &TestEngine, wanted: Vec<ViewRequest>) {
     let frame = sample(bench);
     let is_measured: Vec<bool> = wanted.iter().map(|view| view.layer.aggregate.is_some()).collect();
-    let shown = Shown::of(bench, request(frame, wanted));
+    let shown = ShownDashboard::of(bench, request(frame, wanted));
     let open = shown.views(&[]);
     assert_eq!((open.rows, open.selected), (ROWS as u64, ROWS as u64));
     for (at, view) in open.views.iter().enumerate().filter(|(_, view)| !matches!(view.data, ViewData::Raster(_))) {
@@ -261,8 +261,8 @@ fn filters_select_what_is_counted_on_cpu() {
 #[test]
 fn a_device_shows_what_the_host_shows() {
     let (host, device) = (TestEngine::on_cpu(), device_for_all());
-    let on_host = Shown::of(&host, request(sample(&host), counting_views()));
-    let on_device = Shown::of(&device, request(sample(&device), counting_views()));
+    let on_host = ShownDashboard::of(&host, request(sample(&host), counting_views()));
+    let on_device = ShownDashboard::of(&device, request(sample(&device), counting_views()));
     let open = on_host.views(&[]);
     assert_eq!(on_device.views(&[]), open);
     let mut random = Random(5);
@@ -286,7 +286,7 @@ fn a_device_shows_what_the_host_shows() {
 #[test]
 fn each_slot_is_its_condition() {
     let bench = TestEngine::on_cpu();
-    let shown = Shown::of(&bench, request(sample(&bench), all_views()));
+    let shown = ShownDashboard::of(&bench, request(sample(&bench), all_views()));
     let open = shown.views(&[]);
     for (at, view) in open.views.iter().enumerate() {
         let ViewData::Slots { x, measure } = &view.data else { continue };
@@ -294,7 +294,7 @@ fn each_slot_is_its_condition() {
             continue;
         }
         for slot in 0..x.slots.len() as u32 {
-            let filter = Filter { view: at as u32, kept: Kept::Slots(vec![(slot, slot + 1)]) };
+            let filter = Filter { view: at as u32, kept: KeptSlots::Slots(vec![(slot, slot + 1)]) };
             let (selected, code) = shown.selected(&[filter]);
             assert_eq!(
                 selected as f64, measure.all[slot as usize],
@@ -309,12 +309,12 @@ fn each_slot_is_its_condition() {
 #[test]
 fn a_brush_adds_up_to_the_views() {
     let bench = TestEngine::on_cpu();
-    let shown = Shown::of(&bench, request(sample(&bench), all_views()));
+    let shown = ShownDashboard::of(&bench, request(sample(&bench), all_views()));
     let open = shown.views(&[]);
     let others = vec![
-        Filter { view: 2, kept: Kept::Slots(vec![(6, 20)]) },
-        Filter { view: 8, kept: Kept::Cells([3, 20, 1, 12]) },
-        Filter { view: 10, kept: Kept::Box(Window { x0: 1.0, y0: 0.5, x1: 9.0, y1: 4.0 }) },
+        Filter { view: 2, kept: KeptSlots::Slots(vec![(6, 20)]) },
+        Filter { view: 8, kept: KeptSlots::Cells([3, 20, 1, 12]) },
+        Filter { view: 10, kept: KeptSlots::Box(Window { x0: 1.0, y0: 0.5, x1: 9.0, y1: 4.0 }) },
     ];
     let (_, parts) = shown.ask(&VisualAsk::Cubes { view: 0, filters: others.clone() }).unwrap();
     let part = |name: &str| &parts.iter().find(|part| part.0 == name).unwrap().1;
@@ -326,7 +326,7 @@ fn a_brush_adds_up_to_the_views() {
     };
     let steps = slots(&open.views[0].data).0 as u32;
     for (from, to) in [(0, steps), (3, 9), (5, 6), (steps - 2, steps)] {
-        let mut filters = vec![Filter { view: 0, kept: Kept::Slots(vec![(from, to)]) }];
+        let mut filters = vec![Filter { view: 0, kept: KeptSlots::Slots(vec![(from, to)]) }];
         filters.extend(others.clone());
         let data = shown.views(&filters);
         for at in 1..10 {
@@ -365,7 +365,7 @@ fn slots_by_hand() {
     let mut numbers = view(ViewKind::Numbers, "n");
     (numbers.layer.x, numbers.columns) = (None, vec![Expr::call("max", [Expr::column("v")]).alias("most")]);
     let table = ViewRequest { kind: ViewKind::Table, columns: vec![Expr::column("v")], ..numbers.clone() };
-    let shown = Shown::of(&bench, request(frame, vec![view(ViewKind::Histogram, "n"), sum, numbers, table]));
+    let shown = ShownDashboard::of(&bench, request(frame, vec![view(ViewKind::Histogram, "n"), sum, numbers, table]));
     let open = shown.views(&[]);
     let ViewData::Slots { x, measure } = &open.views[0].data else { panic!() };
     assert_eq!(x.slots[0].kind, SlotKind::Missing);
@@ -374,7 +374,7 @@ fn slots_by_hand() {
     let ViewData::Slots { x, measure } = &open.views[1].data else { panic!() };
     assert_eq!(x.slots.iter().map(|slot| slot.name.as_str()).collect::<Vec<_>>(), ["b", "a"]);
     assert_eq!((measure.label.as_str(), measure.all.as_slice()), ("sum(v)", [15.0, 1.0].as_slice()));
-    let two = Filter { view: 0, kept: Kept::Slots(vec![(2, 3)]) };
+    let two = Filter { view: 0, kept: KeptSlots::Slots(vec![(2, 3)]) };
     let data = shown.views(std::slice::from_ref(&two));
     assert_eq!(data.selected, 2);
     assert_eq!(slots(&data.views[1].data).2, [6.0, 0.0]);
@@ -385,12 +385,12 @@ fn slots_by_hand() {
     assert_eq!(shown.selected(&[two]).1, "n >= 2 && n < 3");
     // What a cell asks for.
     let wanted = |name: &str, wanted| match shown.ask(&VisualAsk::Slots { view: name.to_string(), wanted }) {
-        Ok((VisualHead::Slots { view, kept: Kept::Slots(ranges) }, _)) => Ok((view, ranges)),
+        Ok((VisualHead::Slots { view, kept: KeptSlots::Slots(ranges) }, _)) => Ok((view, ranges)),
         Ok(other) => panic!("{other:?}"),
         Err(error) => Err(error.message),
     };
-    let values = |value: &str| Wanted::Values(vec![Value::from(value)]);
-    let from_two = Wanted::Range { low: Some(Value::Int(2)), high: None, is_closed: true };
+    let values = |value: &str| SlotQuery::Values(vec![Value::from(value)]);
+    let from_two = SlotQuery::Range { low: Some(Value::Int(2)), high: None, is_closed: true };
     assert_eq!(wanted("n", from_two), Ok((0, vec![(2, 3)])));
     assert_eq!(wanted("s", values("a")), Ok((1, vec![(1, 2)])));
     assert_eq!(wanted("s", values("c")), Err("`s` has no bar for \"c\"".to_string()));
@@ -402,7 +402,7 @@ fn what_cannot_be_a_view_is_said() {
     let bench = TestEngine::on_cpu();
     let frame = sample(&bench);
     let refused = |views: Vec<ViewRequest>| {
-        let shown = Shown::of(&bench, request(frame, views));
+        let shown = ShownDashboard::of(&bench, request(frame, views));
         shown.ask(&VisualAsk::Dashboard { filters: Vec::new(), moving: false }).unwrap_err().message
     };
     assert!(refused(vec![view(ViewKind::Histogram, "payment")]).contains("a histogram needs numbers or times"));
@@ -413,8 +413,8 @@ fn what_cannot_be_a_view_is_said() {
     let mut median = view(ViewKind::Bar, "payment");
     (median.layer.y, median.layer.aggregate) = (Some(Expr::column("tip")), Some("median".to_string()));
     assert!(refused(vec![median]).contains("cannot combine rows by `median`"));
-    let shown = Shown::of(&bench, request(frame, vec![view(ViewKind::Bar, "payment")]));
-    let filters = vec![Filter { view: 0, kept: Kept::Slots(vec![(2, 99)]) }];
+    let shown = ShownDashboard::of(&bench, request(frame, vec![view(ViewKind::Bar, "payment")]));
+    let filters = vec![Filter { view: 0, kept: KeptSlots::Slots(vec![(2, 99)]) }];
     assert!(shown.ask(&VisualAsk::Condition { filters }).unwrap_err().message.contains("does not fit view 0"));
 }
 
@@ -423,7 +423,7 @@ fn an_empty_frame_is_a_dashboard() {
     let bench = TestEngine::on_cpu();
     let frame = sample(&bench);
     let none = bench.step(Op::Slice { input: frame, offset: 0, length: Some(0) });
-    let shown = Shown::of(&bench, request(none, all_views()));
+    let shown = ShownDashboard::of(&bench, request(none, all_views()));
     let open = shown.views(&[]);
     assert_eq!((open.rows, open.selected), (0, 0));
 }

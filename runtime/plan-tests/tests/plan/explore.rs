@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use onrush_engine::EngineConfig;
 use onrush_frame::TaskHandle;
-use onrush_wire::explore::{Distinct, Explore, Explored, Summary, SummaryRequest, View};
+use onrush_wire::explore::{Distinct, Explore, ExploreReply, Summary, SummaryRequest, View};
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::{BinaryOp, Diagnostic, Expr, FrameId, Value};
@@ -16,7 +16,7 @@ fn view(frame: FrameId, filter: Option<Expr>, sort: Vec<SortKey>) -> View {
     View { frame, filter, sort }
 }
 
-fn ask(bench: &TestEngine, view: &View, what: &Explore) -> Result<Explored, Diagnostic> {
+fn ask(bench: &TestEngine, view: &View, what: &Explore) -> Result<ExploreReply, Diagnostic> {
     bench.explorer.explore(view, what, &TaskHandle::new())
 }
 
@@ -24,7 +24,7 @@ fn ask(bench: &TestEngine, view: &View, what: &Explore) -> Result<Explored, Diag
 fn rows(bench: &TestEngine, view: &View, offset: u64, count: u32) -> (Vec<String>, Vec<u64>) {
     let width = bench.engine.schema(view.frame).unwrap().fields.len() as u32;
     let what = Explore::Rows { offset, count, columns: (0..width).collect() };
-    let Ok(Explored::Rows { columns, positions, .. }) = ask(bench, view, &what) else { panic!("no rows") };
+    let Ok(ExploreReply::Rows { columns, positions, .. }) = ask(bench, view, &what) else { panic!("no rows") };
     let row = |i: usize| columns.iter().map(|c| text(&c[i])).collect::<Vec<_>>().join(" ");
     ((0..positions.len()).map(row).collect(), positions)
 }
@@ -35,7 +35,7 @@ fn summary(bench: &TestEngine, view: &View, column: u32, bins: u32, top: u32) ->
         view,
         &Explore::Summary(SummaryRequest { column, bins, top, quantiles: vec![0.0, 0.25, 0.5, 1.0], median: true }),
     ) {
-        Ok(Explored::Summary(summary)) => summary,
+        Ok(ExploreReply::Summary(summary)) => summary,
         other => panic!("{other:?}"),
     }
 }
@@ -116,11 +116,11 @@ fn pages_are_cut_at_the_ends_and_filters_leave_rows_out() {
     assert_eq!(rows(&bench, &all, 99, 10).1, [0u64; 0]);
     let large = op(col("a"), BinaryOp::Greater, lit(2));
     let filtered = view(frame, Some(large.clone()), vec![]);
-    assert_eq!(ask(&bench, &filtered, &Explore::ComputeView).unwrap(), Explored::Count(3));
+    assert_eq!(ask(&bench, &filtered, &Explore::ComputeView).unwrap(), ExploreReply::Count(3));
     assert_eq!(rows(&bench, &filtered, 0, 10).1, [0, 2, 3]);
     let both = view(frame, Some(large), vec![asc("a")]);
     assert_eq!(rows(&bench, &both, 0, 10), (vec!["3 null".into(), "4 <b>".into(), "5 x".into()], vec![2, 3, 0]));
-    assert_eq!(ask(&bench, &both, &Explore::DropView).unwrap(), Explored::Done);
+    assert_eq!(ask(&bench, &both, &Explore::DropView).unwrap(), ExploreReply::Done);
     assert_eq!(rows(&bench, &both, 1, 1).1, [3], "computed again");
     let wrong = view(frame, Some(op(col("nothing"), BinaryOp::Greater, lit(2))), vec![]);
     assert_eq!(ask(&bench, &wrong, &Explore::ComputeView).unwrap_err().code, "unknown-column");
@@ -192,7 +192,7 @@ fn a_view_is_written_in_its_order() {
     };
     let sorted = view(frame, Some(op(col("a"), BinaryOp::Less, lit(5))), vec![asc("a")]);
     let written = ask(&bench, &sorted, &Explore::Write { columns: vec![0], sink }).unwrap();
-    assert!(matches!(written, Explored::Written { rows: 2, .. }), "{written:?}");
+    assert!(matches!(written, ExploreReply::Written { rows: 2, .. }), "{written:?}");
     assert_eq!(std::fs::read_to_string(folder.join("view.csv")).unwrap(), "a\n1\n2\n");
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -214,7 +214,7 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
     assert_eq!(bench.engine.row_count(frame, &task).unwrap(), 600_000);
 
     let all = view(frame, None, Vec::new());
-    assert!(matches!(ask(&bench, &all, &Explore::ComputeView), Ok(Explored::Count(600_000))));
+    assert!(matches!(ask(&bench, &all, &Explore::ComputeView), Ok(ExploreReply::Count(600_000))));
     assert_eq!(
         rows(&bench, &all, 500_000, 2),
         (vec!["500000 1000000 k20".into(), "500001 1000002 k21".into()], vec![500_000, 500_001])
@@ -230,7 +230,7 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
         format: SinkFormat::Csv { separator: ',', header: true, null: String::new() },
     };
     let written = ask(&bench, &all, &Explore::Write { columns: vec![0], sink });
-    assert!(matches!(written, Ok(Explored::Written { rows: 600_000, .. })), "{written:?}");
+    assert!(matches!(written, Ok(ExploreReply::Written { rows: 600_000, .. })), "{written:?}");
     assert!(std::fs::read_to_string(folder.join("all.csv")).unwrap().ends_with("\n599999\n"));
     std::fs::remove_dir_all(folder).unwrap();
 }

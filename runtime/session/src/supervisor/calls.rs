@@ -181,7 +181,7 @@ impl Supervisor {
                     reason = why;
                 }
                 Err(Failure::Broken(Broken::Cancelled)) => {
-                    return Err(onrush_frame::Cancelled.into());
+                    return Err(onrush_frame::CancelError.into());
                 }
                 Err(Failure::Broken(Broken::Stopped(pid))) => {
                     let error = stopped(pid);

@@ -61,7 +61,7 @@ pub struct Object {
     /// How many outputs show it.
     pub shown: u32,
     /// Kept although nobody holds it: a failed cell had finished it.
-    pub parked: Option<Parked>,
+    pub parked: Option<Recoverable>,
     /// Equal for objects that are made in the same way; of the same file if it has not changed.
     pub key: u128,
     /// Live objects that are made from it.
@@ -69,7 +69,7 @@ pub struct Object {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parked {
+pub struct Recoverable {
     pub notebook: NotebookId,
     pub until: Instant,
 }
@@ -239,7 +239,7 @@ impl Catalog {
     }
 
     /// Parks a object. One of the same plan that was parked before is given up: it is a candidate for [`Catalog::sweep`].
-    pub fn park(&mut self, id: ObjectId, parked: Parked) -> Option<ObjectId> {
+    pub fn park(&mut self, id: ObjectId, parked: Recoverable) -> Option<ObjectId> {
         let key = self.all.get(&id)?.key;
         let same = |f: &Object| f.key == key && f.parked.as_ref().is_some_and(|p| p.notebook == parked.notebook);
         let earlier = self.all.iter().find(|(other, f)| **other != id && same(f)).map(|(other, _)| *other);
@@ -253,7 +253,7 @@ impl Catalog {
     }
 
     /// Ends the parking of the objects that `over` names; they are candidates for [`Catalog::sweep`].
-    pub fn unpark(&mut self, over: impl Fn(&Parked) -> bool) -> Vec<ObjectId> {
+    pub fn unpark(&mut self, over: impl Fn(&Recoverable) -> bool) -> Vec<ObjectId> {
         let found = self.all.iter_mut().filter(|(_, object)| object.parked.as_ref().is_some_and(&over));
         let ended = found.map(|(id, object)| {
             object.parked = None;

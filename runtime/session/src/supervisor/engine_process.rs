@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::plan::FileMark;
-use onrush_wire::session::{Held, Reply};
+use onrush_wire::session::{Reply, Residency};
 use onrush_wire::{Class, Diagnostic, FrameId, ObjectId, fd_passing};
 use parking_lot::Mutex;
 
@@ -49,7 +49,7 @@ pub(super) struct Link {
     socket: UnixStream,
     /// To the thread that writes: an engine that is stopped reads nothing, and holds up nobody but those who wait for its answers.
     out: mpsc::Sender<Outgoing>,
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
 }
 
 /// A message on its way to the engine.
@@ -58,7 +58,7 @@ struct Outgoing {
     descriptor: Option<OwnedFd>,
 }
 
-struct Shared {
+struct LinkState {
     waiting: Mutex<HashMap<u64, mpsc::Sender<(Reply, Option<OwnedFd>)>>>,
     progress: Mutex<HashMap<u64, CallProgress>>,
     /// The last that was heard of calls that ended, for their tasks' last line.
@@ -69,7 +69,7 @@ struct Shared {
     resident: AtomicU64,
     device: Mutex<Option<u64>>,
     spent: Mutex<Vec<(String, u64)>>,
-    held: Mutex<HashMap<ObjectId, Held>>,
+    held: Mutex<HashMap<ObjectId, Residency>>,
     /// The files of frames whose answers have not been looked at yet.
     read: Mutex<HashMap<FrameId, Vec<FileMark>>>,
     /// What it runs on, once it said so.
@@ -105,7 +105,7 @@ impl Link {
             .spawn()?;
         let pid = child.id();
         let (_, receiver) = split(ours.try_clone()?)?;
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LinkState {
             waiting: Mutex::default(),
             progress: Mutex::default(),
             ended: Mutex::default(),
@@ -174,7 +174,7 @@ impl Link {
     }
 
     /// The objects whose data the engine holds.
-    pub fn held(&self) -> HashMap<ObjectId, Held> {
+    pub fn held(&self) -> HashMap<ObjectId, Residency> {
         if self.is_dead() { HashMap::new() } else { self.shared.held.lock().clone() }
     }
 
@@ -300,7 +300,7 @@ impl Drop for Link {
 
 /// Takes a call's entries away, however it ends.
 struct Forget<'a> {
-    shared: &'a Shared,
+    shared: &'a LinkState,
     call: u64,
 }
 
@@ -317,7 +317,7 @@ impl Drop for Forget<'_> {
     }
 }
 
-impl Shared {
+impl LinkState {
     fn listen(&self, mut receiver: Receiver, mut child: Child) {
         let mut failure = None;
         loop {

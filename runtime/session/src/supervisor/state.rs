@@ -7,7 +7,7 @@ use onrush_wire::plan::FileMark;
 use onrush_wire::session::{CellEnd, NamedFrame, NamedModel, Role};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, ModelId, NotebookId, ObjectId};
 
-use super::catalog::{Catalog, FrameFacts, Holder, Object, Parked, Plan};
+use super::catalog::{Catalog, FrameFacts, Holder, Object, Plan, Recoverable};
 use super::tasks::Tasks;
 
 /// A kernel that reconnects does so within this time; after it the notebook is closed.
@@ -48,7 +48,7 @@ pub(super) struct State {
 }
 
 /// What the engine can let go.
-pub(super) type Released = Vec<ObjectId>;
+pub(super) type ReleasedObjects = Vec<ObjectId>;
 
 impl State {
     pub fn attach(&mut self, notebook: &NotebookId, role: Role, generation: Generation) -> Result<(), Diagnostic> {
@@ -121,7 +121,12 @@ impl State {
         }
     }
 
-    pub fn end_cell(&mut self, id: &NotebookId, generation: Generation, end: CellEnd) -> Result<Released, Diagnostic> {
+    pub fn end_cell(
+        &mut self,
+        id: &NotebookId,
+        generation: Generation,
+        end: CellEnd,
+    ) -> Result<ReleasedObjects, Diagnostic> {
         match end {
             CellEnd::Committed { names, released, published, lineage } => {
                 self.check_generation(id, generation)?;
@@ -174,8 +179,8 @@ impl State {
         failed.into_iter().filter_map(|id| self.catalog.park(id, parked.clone())).collect()
     }
 
-    fn parked(&self, notebook: &NotebookId) -> Parked {
-        Parked { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
+    fn parked(&self, notebook: &NotebookId) -> Recoverable {
+        Recoverable { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
     }
 
     fn unpublish(&mut self, id: ObjectId) {
@@ -217,7 +222,7 @@ impl State {
         true
     }
 
-    pub fn hide(&mut self, id: &NotebookId, object: ObjectId) -> Released {
+    pub fn hide(&mut self, id: &NotebookId, object: ObjectId) -> ReleasedObjects {
         let Some(notebook) = self.notebooks.get_mut(id) else { return Vec::new() };
         let Some(at) = notebook.shown.iter().position(|shown| *shown == object) else { return Vec::new() };
         notebook.shown.swap_remove(at);
@@ -277,7 +282,7 @@ impl State {
 
     /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go, and some of them earlier where the
     /// engine is `crowded`.
-    pub fn tick(&mut self, crowded: bool) -> Released {
+    pub fn tick(&mut self, crowded: bool) -> ReleasedObjects {
         let now = Instant::now();
         let mut candidates = Vec::new();
         let closed: Vec<NotebookId> = self

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 
-use onrush_wire::worker::{Argument, ArgumentValue, FromWorker, Launch, Launched, Source, ToWorker};
+use onrush_wire::worker::{Argument, ArgumentValue, FromWorker, Launch, LaunchReply, Source, ToWorker};
 use onrush_wire::{Diagnostic, fd_passing};
 use rustix::fs::{MemfdFlags, memfd_create};
 
@@ -95,11 +95,11 @@ impl Worker {
         })
     }
 
-    pub fn launch(&mut self, message: &ToWorker) -> Result<Launched, Diagnostic> {
+    pub fn launch(&mut self, message: &ToWorker) -> Result<LaunchReply, Diagnostic> {
         self.launch_lending(message).map(|(launched, _)| launched)
     }
 
-    pub fn launch_lending(&mut self, message: &ToWorker) -> Result<(Launched, Vec<OwnedFd>), Diagnostic> {
+    pub fn launch_lending(&mut self, message: &ToWorker) -> Result<(LaunchReply, Vec<OwnedFd>), Diagnostic> {
         match self.ask_with(message, &[]) {
             (FromWorker::Launched(launched), descriptors) => Ok((launched, descriptors)),
             (FromWorker::Failed { diagnostic, .. }, _) => Err(diagnostic),

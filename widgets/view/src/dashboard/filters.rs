@@ -5,7 +5,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use onrush_wire::codec;
-use onrush_wire::dashboard::{Filter, Kept};
+use onrush_wire::dashboard::{Filter, KeptSlots};
 use onrush_wire::visual::Window;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -14,12 +14,12 @@ pub fn filters_to_json(filters: &[Filter]) -> Json {
     let one = |filter: &Filter| {
         let view = filter.view;
         match &filter.kept {
-            Kept::Slots(ranges) => json!({ "view": view, "slots": ranges }),
-            Kept::Cells(cells) => json!({ "view": view, "cells": cells }),
-            Kept::Box(Window { x0, y0, x1, y1 }) => json!({ "view": view, "box": [x0, y0, x1, y1] }),
-            Kept::Lasso(corners) => json!({ "view": view, "lasso": corners }),
+            KeptSlots::Slots(ranges) => json!({ "view": view, "slots": ranges }),
+            KeptSlots::Cells(cells) => json!({ "view": view, "cells": cells }),
+            KeptSlots::Box(Window { x0, y0, x1, y1 }) => json!({ "view": view, "box": [x0, y0, x1, y1] }),
+            KeptSlots::Lasso(corners) => json!({ "view": view, "lasso": corners }),
             // Not as JSON: JavaScript rounds large integers.
-            Kept::Exact { wanted, marks } => {
+            KeptSlots::Exact { wanted, marks } => {
                 json!({ "view": view, "slots": marks, "exact": STANDARD.encode(codec::content(wanted)) })
             }
         }
@@ -44,15 +44,15 @@ pub fn filters_from_json(json: &Json) -> Option<Vec<Filter>> {
     all.into_iter()
         .map(|one| {
             let kept = match (one.slots, one.cells, one.window, one.lasso, one.exact) {
-                (Some(slots), None, None, None, None) => Kept::Slots(
+                (Some(slots), None, None, None, None) => KeptSlots::Slots(
                     slots.iter().map(|(from, to)| Some((whole(*from)?, whole(*to)?))).collect::<Option<_>>()?,
                 ),
                 (Some(marks), None, None, None, Some(exact)) => {
-                    Kept::Exact { wanted: codec::decode(&STANDARD.decode(exact).ok()?).ok()?, marks }
+                    KeptSlots::Exact { wanted: codec::decode(&STANDARD.decode(exact).ok()?).ok()?, marks }
                 }
-                (None, Some(cells), None, None, None) => Kept::Cells(cells),
-                (None, None, Some([x0, y0, x1, y1]), None, None) => Kept::Box(Window { x0, y0, x1, y1 }),
-                (None, None, None, Some(corners), None) => Kept::Lasso(corners),
+                (None, Some(cells), None, None, None) => KeptSlots::Cells(cells),
+                (None, None, Some([x0, y0, x1, y1]), None, None) => KeptSlots::Box(Window { x0, y0, x1, y1 }),
+                (None, None, None, Some(corners), None) => KeptSlots::Lasso(corners),
                 _ => return None,
             };
             Some(Filter { view: one.view, kept })

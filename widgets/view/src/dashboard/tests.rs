@@ -1,6 +1,6 @@
 //! Pictures and states of dashboards. Places and heights by hand.
 
-use onrush_wire::dashboard::{Dimension, Kept, Measure, Slot, SlotKind, ViewKind};
+use onrush_wire::dashboard::{Dimension, KeptSlots, Measure, Slot, SlotKind, ViewKind};
 use onrush_wire::display::{DashboardRows, TableKind, TablePreview};
 use onrush_wire::plot::{AxisScale, LayerRequest, Theme};
 use onrush_wire::{FrameId, Value};
@@ -79,7 +79,10 @@ fn sample() -> (DashboardRequest, Dashboard) {
 }
 
 fn filter() -> Vec<Filter> {
-    vec![Filter { view: 1, kept: Kept::Slots(vec![(1, 3)]) }, Filter { view: 2, kept: Kept::Slots(vec![(0, 1)]) }]
+    vec![
+        Filter { view: 1, kept: KeptSlots::Slots(vec![(1, 3)]) },
+        Filter { view: 2, kept: KeptSlots::Slots(vec![(0, 1)]) },
+    ]
 }
 
 #[test]
@@ -120,10 +123,10 @@ fn the_state_has_what_is_selected() {
 #[test]
 fn filters_come_back_from_json() {
     let all = vec![
-        Filter { view: 0, kept: Kept::Slots(vec![(1, 3), (5, 6)]) },
-        Filter { view: 3, kept: Kept::Cells([0, 1, 1, 2]) },
-        Filter { view: 4, kept: Kept::Box(onrush_wire::visual::Window { x0: 0.5, y0: -1.0, x1: 2.0, y1: 3.0 }) },
-        Filter { view: 4, kept: Kept::Lasso(vec![(0.0, 0.0), (1.0, 0.0), (0.0, 1.5)]) },
+        Filter { view: 0, kept: KeptSlots::Slots(vec![(1, 3), (5, 6)]) },
+        Filter { view: 3, kept: KeptSlots::Cells([0, 1, 1, 2]) },
+        Filter { view: 4, kept: KeptSlots::Box(onrush_wire::visual::Window { x0: 0.5, y0: -1.0, x1: 2.0, y1: 3.0 }) },
+        Filter { view: 4, kept: KeptSlots::Lasso(vec![(0.0, 0.0), (1.0, 0.0), (0.0, 1.5)]) },
     ];
     assert_eq!(filters_from_json(&filters_to_json(&all)), Some(all));
     for wrong in [

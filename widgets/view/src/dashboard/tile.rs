@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use onrush_wire::Value;
 use onrush_wire::dashboard::{
-    DashboardView, Dimension, Kept, Measure, Slot, SlotKind, ViewData, ViewKind, ViewRequest, Wanted,
+    DashboardView, Dimension, KeptSlots, Measure, Slot, SlotKind, SlotQuery, ViewData, ViewKind, ViewRequest,
 };
 use onrush_wire::display::TablePreview;
 use onrush_wire::format_integer::thousands;
@@ -148,7 +148,7 @@ impl Tile {
         (width, height): (u32, u32),
         theme: Theme,
         view: &DashboardView,
-        kept: Option<&Kept>,
+        kept: Option<&KeptSlots>,
     ) -> Tile {
         let (width, height) = (f64::from(width), f64::from(height));
         let colors = theme::colors(theme);
@@ -156,7 +156,7 @@ impl Tile {
         let (height, about) = match &view.data {
             ViewData::Slots { x, measure } => {
                 title(&mut pen, view, &measure.label, width);
-                let ranges = kept.and_then(Kept::marks);
+                let ranges = kept.and_then(KeptSlots::marks);
                 let ranges = ranges.as_deref();
                 let is_list = x.scale == AxisScale::Category && !is_ordered(x);
                 if is_list {
@@ -472,7 +472,7 @@ fn cells(
     pen: &mut Pen,
     (x, y): (&Dimension, &Dimension),
     measure: &Measure,
-    kept: Option<&Kept>,
+    kept: Option<&KeptSlots>,
     (width, height): (f64, f64),
 ) -> Json {
     let colors = pen.colors;
@@ -535,7 +535,7 @@ fn cells(
             free = middle;
         }
     }
-    if let Some(Kept::Cells([x0, x1, y0, y1])) = kept
+    if let Some(KeptSlots::Cells([x0, x1, y0, y1])) = kept
         && let (Some(a), Some(b), Some(c), Some(d)) =
             (xs.get(*x0 as usize), xs.get(*x1 as usize - 1), ys.get(*y0 as usize), ys.get(*y1 as usize - 1))
     {
@@ -563,7 +563,13 @@ fn cells(
     })
 }
 
-fn picture(pen: &mut Pen, view: &DashboardView, plot: &Plot, kept: Option<&Kept>, (width, height): (f64, f64)) -> Json {
+fn picture(
+    pen: &mut Pen,
+    view: &DashboardView,
+    plot: &Plot,
+    kept: Option<&KeptSlots>,
+    (width, height): (f64, f64),
+) -> Json {
     let colors = pen.colors;
     pen.text(&fit_text(&view.title, 13.0, width), 2.0, 14.0, 13.0, true, colors.text, "start");
     let style = PlotStyle {
@@ -588,8 +594,8 @@ fn picture(pen: &mut Pen, view: &DashboardView, plot: &Plot, kept: Option<&Kept>
     if let (Some(kept), [left, top, w, h], [x0, y0, x1, y1]) = (kept, frame_below.as_slice(), window.as_slice()) {
         let at = |x: f64, y: f64| (left + (x - x0) / (x1 - x0) * w, top + (y1 - y) / (y1 - y0) * h);
         let corners: Vec<(f64, f64)> = match kept {
-            Kept::Box(b) => vec![at(b.x0, b.y0), at(b.x1, b.y0), at(b.x1, b.y1), at(b.x0, b.y1)],
-            Kept::Lasso(corners) => corners.iter().map(|(x, y)| at(*x, *y)).collect(),
+            KeptSlots::Box(b) => vec![at(b.x0, b.y0), at(b.x1, b.y0), at(b.x1, b.y1), at(b.x0, b.y1)],
+            KeptSlots::Lasso(corners) => corners.iter().map(|(x, y)| at(*x, *y)).collect(),
             _ => Vec::new(),
         };
         let path: Vec<String> = corners.iter().map(|(x, y)| format!("{} {}", round(*x), round(*y))).collect();
@@ -673,10 +679,10 @@ fn table(pen: &mut Pen, view: &DashboardView, preview: &TablePreview, width: f64
 }
 
 /// The kept part of a filter, in words.
-pub fn kept_text(data: &ViewData, kept: &Kept) -> String {
+pub fn kept_text(data: &ViewData, kept: &KeptSlots) -> String {
     const NAMED: usize = 5;
     match (data, kept) {
-        (ViewData::Slots { x, .. }, Kept::Slots(ranges)) => {
+        (ViewData::Slots { x, .. }, KeptSlots::Slots(ranges)) => {
             let mut parts = Vec::new();
             for (from, to) in ranges {
                 parts.extend(range_text(x, *from as usize, *to as usize));
@@ -686,25 +692,25 @@ pub fn kept_text(data: &ViewData, kept: &Kept) -> String {
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             format!("{}{more}", parts.join(", "))
         }
-        (_, Kept::Exact { wanted, .. }) => wanted_text(wanted, NAMED),
-        (ViewData::Cells { x, y, .. }, Kept::Cells([x0, x1, y0, y1])) => {
+        (_, KeptSlots::Exact { wanted, .. }) => wanted_text(wanted, NAMED),
+        (ViewData::Cells { x, y, .. }, KeptSlots::Cells([x0, x1, y0, y1])) => {
             let side = |of: &Dimension, from: &u32, to: &u32| range_text(of, *from as usize, *to as usize).join(", ");
             format!("{} {}, {} {}", x.label, side(x, x0, x1), y.label, side(y, y0, y1))
         }
-        (_, Kept::Box(b)) => {
+        (_, KeptSlots::Box(b)) => {
             let short = |value: f64, other: f64| {
                 number_label(value, (value - other).abs() / 100.0, value.abs().max(other.abs()))
             };
             let (x0, x1) = (short(b.x0, b.x1), short(b.x1, b.x0));
             format!("x {x0} to {x1}, y {} to {}", short(b.y0, b.y1), short(b.y1, b.y0))
         }
-        (_, Kept::Lasso(corners)) => format!("inside of a polygon of {} corners", corners.len()),
+        (_, KeptSlots::Lasso(corners)) => format!("inside of a polygon of {} corners", corners.len()),
         _ => String::new(),
     }
 }
 
 /// Values as a cell wrote them: `18 to below 143`.
-fn wanted_text(wanted: &Wanted, named: usize) -> String {
+fn wanted_text(wanted: &SlotQuery, named: usize) -> String {
     let text = |value: &Value| match value {
         Value::Text(text) => text.clone(),
         Value::Int(number) => number.to_string(),
@@ -712,15 +718,15 @@ fn wanted_text(wanted: &Wanted, named: usize) -> String {
         other => crate::value(other),
     };
     match wanted {
-        Wanted::Range { low: Some(low), high: Some(high), is_closed: true } => {
+        SlotQuery::Range { low: Some(low), high: Some(high), is_closed: true } => {
             format!("{} to {}", text(low), text(high))
         }
-        Wanted::Range { low: Some(low), high: Some(high), .. } => format!("{} to below {}", text(low), text(high)),
-        Wanted::Range { low: Some(low), high: None, .. } => format!("from {}", text(low)),
-        Wanted::Range { low: None, high: Some(high), is_closed: true } => format!("up to {}", text(high)),
-        Wanted::Range { low: None, high: Some(high), .. } => format!("below {}", text(high)),
-        Wanted::Range { low: None, high: None, .. } => "all values".to_string(),
-        Wanted::Values(values) => {
+        SlotQuery::Range { low: Some(low), high: Some(high), .. } => format!("{} to below {}", text(low), text(high)),
+        SlotQuery::Range { low: Some(low), high: None, .. } => format!("from {}", text(low)),
+        SlotQuery::Range { low: None, high: Some(high), is_closed: true } => format!("up to {}", text(high)),
+        SlotQuery::Range { low: None, high: Some(high), .. } => format!("below {}", text(high)),
+        SlotQuery::Range { low: None, high: None, .. } => "all values".to_string(),
+        SlotQuery::Values(values) => {
             let mut names: Vec<String> = values.iter().take(named).map(text).collect();
             names.extend(values.len().checked_sub(named + 1).map(|more| format!("{} more", more + 1)));
             names.join(", ")

@@ -4,8 +4,8 @@
 use onrush_view::{Bundle, bundle};
 use onrush_wire::control::{ChoiceLook, Control, ControlKind, Panel, Setting};
 use onrush_wire::dashboard::{
-    Dashboard, DashboardRequest, DashboardView, Dimension, Filter, Kept, Measure, Slot, SlotKind, ViewData, ViewKind,
-    ViewRequest, Wanted,
+    Dashboard, DashboardRequest, DashboardView, Dimension, Filter, KeptSlots, Measure, Slot, SlotKind, SlotQuery,
+    ViewData, ViewKind, ViewRequest,
 };
 use onrush_wire::display::{Content, PreviewColumn, TableKind, TablePreview};
 use onrush_wire::graph::GraphSpec;
@@ -183,7 +183,7 @@ fn dashboard() -> Content {
     let measure = Measure { label: bad(), all: vec![1.0], shown: vec![1.0] };
     let shown = [ViewData::Slots { x, measure }, ViewData::Numbers(table()), ViewData::Table(table())];
     let views = shown.into_iter().map(|data| DashboardView { title: bad(), data }).collect();
-    let (wanted, marks) = (Wanted::Values(vec![Value::Text(bad())]), vec![(0.0, 1.0)]);
+    let (wanted, marks) = (SlotQuery::Values(vec![Value::Text(bad())]), vec![(0.0, 1.0)]);
     Content::Dashboard {
         id: "d".to_string(),
         request: Box::new(DashboardRequest {
@@ -193,7 +193,7 @@ fn dashboard() -> Content {
             columns: None,
             theme: Theme::Light,
         }),
-        filters: vec![Filter { view: 0, kept: Kept::Exact { wanted, marks } }],
+        filters: vec![Filter { view: 0, kept: KeptSlots::Exact { wanted, marks } }],
         data: Box::new(Dashboard { rows: 1, selected: 1, views, notes: vec![bad()] }),
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use onrush_wire::explore::{Explore, Explored, Histogram, Summary, SummaryRequest};
+use onrush_wire::explore::{Explore, ExploreReply, Histogram, Summary, SummaryRequest};
 use onrush_wire::plan::{Sink, SinkFormat};
 use onrush_wire::schema::Field;
 use onrush_wire::{DataType, Diagnostic, Value as Cell};
@@ -103,7 +103,7 @@ pub fn values(table: &Arc<Table>, asked: DataValues, answer: CommAnswer) {
         let what = Explore::Rows { offset: first, count: (end - first) as u32, columns };
         let most = asked.format_options.max_value_length.unwrap_or(CELL);
         answer.give(client.ask(&table.view(), what).and_then(|explored| {
-            let Explored::Rows { columns, positions, total } = explored else { return Err(no_rows()) };
+            let ExploreReply::Rows { columns, positions, total } = explored else { return Err(no_rows()) };
             let column = |(asked, values): (&super::positron_protocol::ColumnSelection, Vec<Cell>)| -> Vec<Value> {
                 let value = |value: &Cell| table.formats.value(asked.column_index, value, most);
                 match &asked.spec {
@@ -133,7 +133,7 @@ pub fn labels(table: &Arc<Table>, asked: RowLabels, answer: CommAnswer) {
         };
         let what = Explore::Rows { offset: first, count: count as u32, columns: Vec::new() };
         answer.give(client.ask(&table.view(), what).and_then(|explored| {
-            let Explored::Rows { positions, .. } = explored else { return Err(no_rows()) };
+            let ExploreReply::Rows { positions, .. } = explored else { return Err(no_rows()) };
             let label = |row: &u64| Some(positions.get((row - first) as usize)?.to_string());
             Ok(json!({ "row_labels": [rows.iter().filter_map(label).collect::<Vec<_>>()] }))
         }));
@@ -146,7 +146,7 @@ pub fn value(table: &Arc<Table>, asked: GetValue, answer: CommAnswer) {
     handle.pages.push(move |client| {
         let what = Explore::Rows { offset: asked.row_index, count: 1, columns: vec![asked.column_index] };
         answer.give(client.ask(&table.view(), what).and_then(|explored| {
-            let Explored::Rows { columns, .. } = explored else { return Err(no_rows()) };
+            let ExploreReply::Rows { columns, .. } = explored else { return Err(no_rows()) };
             let value = columns.first().and_then(|column| column.first()).ok_or_else(no_rows)?;
             let lines = match value {
                 Cell::List(_) | Cell::Struct(_) => nested(value, 0),
@@ -197,11 +197,11 @@ pub fn profiles(table: &Arc<Table>, asked: ColumnProfiles, answer: CommAnswer) {
                 break;
             }
             let asked = summary_request(request, |first| match client.ask(&view, Explore::Summary(first)) {
-                Ok(Explored::Summary(summary)) => Some(summary),
+                Ok(ExploreReply::Summary(summary)) => Some(summary),
                 _ => None,
             });
             match client.ask(&view, Explore::Summary(asked)) {
-                Ok(Explored::Summary(summary)) => profiles.push(profile(&table, request, &summary)),
+                Ok(ExploreReply::Summary(summary)) => profiles.push(profile(&table, request, &summary)),
                 Ok(_) => profiles.push(json!({})),
                 Err(diagnostic) => {
                     error = Some(diagnostic.message);
@@ -380,7 +380,7 @@ pub fn export(table: &Arc<Table>, asked: ExportSelection, answer: CommAnswer) {
             }
             let what = Explore::Rows { offset: rows[at], count: (end - at) as u32, columns: columns.clone() };
             match client.ask(&view, what) {
-                Ok(Explored::Rows { columns: values, positions, .. }) => {
+                Ok(ExploreReply::Rows { columns: values, positions, .. }) => {
                     for row in 0..positions.len() {
                         let cells = values.iter().zip(&columns).map(|(values, column)| match &values[row] {
                             Cell::Null => String::new(),
@@ -532,7 +532,7 @@ pub fn export_file(table: &Arc<Table>, asked: ExportFile, folder: PathBuf, answe
         let name = sink.path.clone();
         let what = Explore::Write { columns: asked.column_indices, sink };
         answer.give(client.ask(&table.view(), what).and_then(|explored| match explored {
-            Explored::Written { rows, bytes, .. } => Ok(json!({ "name": name, "rows": rows, "bytes": bytes })),
+            ExploreReply::Written { rows, bytes, .. } => Ok(json!({ "name": name, "rows": rows, "bytes": bytes })),
             _ => Err(no_rows()),
         }));
     });
