@@ -306,7 +306,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         folder: "runtime/worker/src",
         order: &["source", "diagnostics", "compile", "launch"],
-        root: &["Loaded", "Worker"],
+        root: &["CompiledCell", "Worker"],
         exceptions: &[],
     },
     Layers {

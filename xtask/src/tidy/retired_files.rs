@@ -90,13 +90,10 @@ mod tests {
 
     #[test]
     fn retired_names_are_found_in_their_folder() {
-        let paths = ["kernel/cell/src/keep.rs", "kernel/cell/src/cuda/keep.rs", "kernel/wire/src/reserved_names.rs"];
+        let paths = ["kernel/cell/src/keep.rs", "kernel/cell/src/cuda/keep.rs", "kernel/wire/src/words.rs"];
         let paths = paths.iter().map(Into::into).collect();
         let tree = Tree { root: "/".into(), paths, sources: Vec::new(), packages: Vec::new() };
-        assert_eq!(
-            places(&tree),
-            [Path::new("kernel/cell/src/keep.rs"), Path::new("kernel/wire/src/reserved_names.rs")]
-        );
+        assert_eq!(places(&tree), [Path::new("kernel/cell/src/keep.rs"), Path::new("kernel/wire/src/words.rs")]);
     }
 
     #[test]

@@ -23,15 +23,16 @@ pub fn csv() -> CsvReader {
     CsvReader { options: CsvOptions::default(), columns: None }
 }
 
-/// Reads text with columns of fixed width. They are those between the blanks that the first 100 lines have in common. The
-/// first line names them. Types, nulls and compression are as for [`crate::read_csv`]. For other options see [`fwf`].
+/// Reads text with columns of fixed width. They are those between the blanks that the first 100 lines have in common.
+/// The first line names them. Types, nulls and compression are as for [`crate::read_csv`]. For other options see
+/// [`fwf`].
 #[track_caller]
 pub fn read_fwf(path: impl AsRef<Path>) -> Frame {
     Frame::step(source(path_text(path), fwf().format()), here("read_fwf"))
 }
 
-/// Options for reading text with columns of fixed width: `fwf().widths([6, 14, 13]).header(false).read("x.txt")`. Without
-/// widths, the columns are as for [`read_fwf`].
+/// Options for reading text with columns of fixed width: `fwf().widths([6, 14, 13]).header(false).read("x.txt")`.
+/// Without widths, the columns are as for [`read_fwf`].
 pub fn fwf() -> CsvReader {
     CsvReader { columns: Some(Vec::new()), ..csv() }
 }
@@ -50,8 +51,8 @@ fn unknown(what: &str, given: &str, known: &str, at: Span) -> ! {
 }
 
 impl CsvReader {
-    /// The number of characters of each column from the left, as `widths` of pandas' `read_fwf`. Blanks around values are
-    /// left out, and the text behind the last column is not read.
+    /// The number of characters of each column from the left, as `widths` of pandas' `read_fwf`. Blanks around values
+    /// are left out, and the text behind the last column is not read.
     pub fn widths(mut self, widths: impl IntoIterator<Item = usize>) -> Self {
         let mut from = 0;
         let column = |width: usize| {
