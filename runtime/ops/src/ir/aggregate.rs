@@ -52,8 +52,8 @@ impl AggregateOp {
         }
     }
 
-    /// The pass that finds it: the first (0), a second one that knows the results of the first (1), or one over the
-    /// groups of keys and values (2).
+    /// The pass that finds it: the first (0), a second with the results of the first (1), or one over keys and values
+    /// (2).
     fn pass(self) -> u32 {
         match self {
             AggregateOp::DeviationSum | AggregateOp::M2 | AggregateOp::CoMoment => 1,
