@@ -93,7 +93,7 @@ fn placed(views: &[CountedView<'_>], most: u32) -> (Vec<Place>, u32) {
 /// The rows of each slot of each view that fail no filter but the view's own.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// If a buffer is shorter than the rows, or a view has more than [`MOST_AXES`] axes.
@@ -152,7 +152,7 @@ pub fn count(
 /// each slot; without it all rows are kept.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// If a buffer is shorter than the rows, or there are more than [`MOST_AXES`] axes.

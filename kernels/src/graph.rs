@@ -166,7 +166,7 @@ pub const MOST_WORDS: usize = 24;
 /// A completion flag for [`look`].
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn completion_flag(context: &Context) -> Result<CompletionFlag> {
     Ok(CompletionFlag::new(context.device(), 8 * MOST_WORDS)?)
 }
@@ -174,7 +174,7 @@ pub fn completion_flag(context: &Context) -> Result<CompletionFlag> {
 /// Waits for the stream and copies the first words of a loop's state: a few microseconds, where a copy takes twenty.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// If there are more than [`MOST_WORDS`], or more than the buffer has.
@@ -185,7 +185,7 @@ pub fn look<const N: usize>(context: &Context, flag: &CompletionFlag, words: &Bu
 /// [`look`], and makes the words 0 for the next iteration.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// As [`look`].
@@ -207,7 +207,7 @@ fn signal<const N: usize>(context: &Context, flag: &CompletionFlag, words: &Buff
 /// A buffer of `count` equal values of 4 or 8 bytes.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// For values of another size.
@@ -220,7 +220,7 @@ pub fn filled<T: Pod>(context: &Context, count: u64, value: T) -> Result<Buffer>
 /// Sets all values of a buffer, of 4 or 8 bytes each.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// For values of another size.
@@ -237,7 +237,7 @@ pub fn fill_with<T: Pod>(context: &Context, out: &Buffer, value: T) -> Result<()
 /// Values of 32 bits as values of 64 bits.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 ///
 /// # Panics
 /// If the buffer has fewer than `count` values.

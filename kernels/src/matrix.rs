@@ -155,7 +155,7 @@ impl ColumnMatrix {
     /// Statistics of the features, then of the target. Sums are of values as they are.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn statistics(&self, context: &Context) -> Result<Vec<Statistics>> {
         let count = self.columns.len();
         let scaled = self.scaled(context, &vec![0.0; count], &vec![1.0; count])?;
@@ -183,7 +183,7 @@ impl ColumnMatrix {
     /// A shift and a scale for each column: features, then the target.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn scaled(&self, context: &Context, shift: &[f64], scale: &[f64]) -> Result<ScaledMatrix<'_>> {
         let mut table: Vec<u64> = Vec::with_capacity(4 * (self.columns.len() + 1));
         for (c, (address, dtype)) in self.columns.iter().enumerate() {
@@ -200,7 +200,7 @@ impl ScaledMatrix<'_> {
     /// column after column.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn products(&self, context: &Context) -> Result<Vec<f64>> {
         let used = self.matrix.features + 1 + usize::from(self.matrix.has_target);
         let found = self.pass(context, Mode::Products, used, &[], 0.0)?;
@@ -211,7 +211,7 @@ impl ScaledMatrix<'_> {
     /// of ones.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn residuals(&self, context: &Context, params: &[f64]) -> Result<Gradient> {
         let used = self.matrix.features + 1;
         let found = self.pass(context, Mode::Residuals, used, params, 0.0)?;
@@ -221,7 +221,7 @@ impl ScaledMatrix<'_> {
     /// The logistic loss of a target of 0 and 1 and its derivatives, each row with the weight `share`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn logistic(&self, context: &Context, params: &[f64], share: f64) -> Result<Gradient> {
         let used = self.matrix.features + 1;
         let found = self.pass(context, Mode::Logistic, used, params, share)?;
@@ -270,7 +270,7 @@ impl ScaledMatrix<'_> {
     /// The features of some rows, shifted and scaled, row after row.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn rows_at(&self, context: &Context, rows: &[u64]) -> Result<Vec<f64>> {
         let features = self.matrix.features;
         let values = rows.len() * features;
@@ -292,7 +292,7 @@ impl ScaledMatrix<'_> {
     /// point become `closest`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If there are more than [`MOST_POINTS`] points.
@@ -329,7 +329,7 @@ impl ScaledMatrix<'_> {
     /// The nearest centre of each row, the lower one on ties. `labels` has a u32 for each row, and is read and written.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If the centres have more than [`MOST_CENTERS`] values.

@@ -82,7 +82,7 @@ impl<'a> PositionColumns<'a> {
     /// The range of the finite positions.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn extent(&self, context: &Context) -> Result<PositionExtent> {
         const SMALL: u32 = 256;
         let name = format!("raster_extent_{}", self.types());
@@ -113,7 +113,7 @@ impl<'a> PositionColumns<'a> {
     /// left out.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If the mask is shorter than the rows, or the window has no pixel.
@@ -131,7 +131,7 @@ impl<'a> PositionColumns<'a> {
     /// As [`PositionColumns::count`], on the device.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// As [`PositionColumns::count`].
@@ -189,7 +189,7 @@ impl<'a> PositionColumns<'a> {
     /// Sets the bit for the rows outside of a window, and clears it for the others.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If the mask is shorter than the rows.

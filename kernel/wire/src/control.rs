@@ -1,5 +1,6 @@
-//! Controls that a cell shows: sliders, choices, buttons, and what lays them out. What they are on the screen is the kernel
-//! process's business, and so are their values: a user moves them while the cell process is busy or replaced by its snapshot.
+//! Controls that a cell shows: sliders, choices, buttons, and what lays them out. What they are on the screen is the
+//! kernel process's business, and so are their values: a user moves them while the cell process is busy or replaced by
+//! its snapshot.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,6 @@
-//! Dashboards: views of one frame that filter each other. What is asked of the session ([`DashboardRequest`]), what is filtered
-//! ([`Filter`]), and what is drawn ([`Dashboard`]). Rows never travel: the session counts, the kernel process draws.
+//! Dashboards: views of one frame that filter each other. What is asked of the session ([`DashboardRequest`]), what is
+//! filtered ([`Filter`]), and what is drawn ([`Dashboard`]). Rows never travel: the session counts, the kernel process
+//! draws.
 //!
 //! A dimension of a view is cut into *slots*: the bins of numbers and times, the values of categories, and slots for
 //! the rest. Slots are fixed when a dashboard is opened. A filter of a user is a set of slots, and a filter of a cell
@@ -63,8 +64,8 @@ pub enum ViewKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ViewRequest {
     pub kind: ViewKind,
-    /// The columns and options that plots have, too. `y` of bars and histograms is the aggregated column; without an `aggregate`
-    /// rows are counted.
+    /// The columns and options that plots have, too. `y` of bars and histograms is the aggregated column; without an
+    /// `aggregate` rows are counted.
     pub layer: LayerRequest,
     /// The aggregates of cards, or the columns of a table; all columns if empty.
     pub columns: Vec<Expr>,

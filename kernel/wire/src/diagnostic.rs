@@ -50,8 +50,8 @@ pub struct Label {
     pub primary: bool,
 }
 
-/// An error as the user reads it. `message` says what was found and what was expected, `help` what to do; neither ends in
-/// a full stop, and both read well without colour.
+/// An error as the user reads it. `message` says what was found and what was expected, `help` what to do; neither ends
+/// in a full stop, and both read well without colour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     pub severity: Severity,
@@ -63,7 +63,8 @@ pub struct Diagnostic {
     /// Facts that are no advice: sources of the error, what stays as it was.
     pub notes: Vec<String>,
     pub help: Vec<String>,
-    /// The calls of the user's functions that led there, the innermost first. The kernel process finds them: no other sends any.
+    /// The calls of the user's functions that led there, the innermost first. The kernel process finds them: no other
+    /// sends any.
     #[serde(skip)]
     pub trace: Vec<Call>,
 }
@@ -112,7 +113,8 @@ impl Diagnostic {
     }
 }
 
-/// The literals of text in a source that read `text`, by the offset of their opening quote. Escapes are taken as they are.
+/// The literals of text in a source that read `text`, by the offset of their opening quote. Escapes are taken as they
+/// are.
 fn literals(source: &str, text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut open = None;
@@ -134,9 +136,9 @@ fn literals(source: &str, text: &str) -> Vec<usize> {
 }
 
 impl Diagnostic {
-    /// Moves the underline from a method's name to the text in its arguments that is wrong. A frame's method knows where it
-    /// was called, and not where the text `"dep_dela"` stands that it was given; the message names it between backticks.
-    /// `source` gives the text of a file, if it is known.
+    /// Moves the underline from a method's name to the text in its arguments that is wrong. A frame's method knows
+    /// where it was called, and not where the text `"dep_dela"` stands that it was given; the message names it between
+    /// backticks. `source` gives the text of a file, if it is known.
     pub fn narrow<'s>(&mut self, source: impl Fn(&str) -> Option<&'s str>) {
         let Some(name) = self.message.split('`').nth(1).filter(|name| !name.is_empty()).map(str::to_string) else {
             return;

@@ -76,7 +76,8 @@ pub enum Picture {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DashboardFile {
     pub filters: Vec<Filter>,
-    /// Rows for a page that filters without a kernel: sections of [`crate::visual::VisualAsk::Export`] and their memory.
+    /// Rows for a page that filters without a kernel: sections of [`crate::visual::VisualAsk::Export`] and their
+    /// memory.
     pub rows: Option<DashboardRows>,
 }
 

@@ -1,5 +1,5 @@
-//! What a table explorer asks of the session: pages of rows, filtered and sorted, summaries of columns, files. Every request
-//! names the whole [`View`], so that a session that was restarted, or that has let a view go, computes it anew.
+//! What a table explorer asks of the session: pages of rows, filtered and sorted, summaries of columns, files. Every
+//! request names the whole [`View`], so that a session that was restarted, or that has let a view go, computes it anew.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,8 @@ impl View {
 pub enum Explore {
     /// Computes which rows the view has, and in which order. Answer: [`ExploreReply::Count`].
     ComputeView,
-    /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer: [`ExploreReply::Rows`].
+    /// Rows `offset..offset + count` of the columns at these positions, with long strings cut. Answer:
+    /// [`ExploreReply::Rows`].
     Rows { offset: u64, count: u32, columns: Vec<u32> },
     /// Answer: [`ExploreReply::Summary`].
     Summary(SummaryRequest),

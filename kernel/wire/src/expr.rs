@@ -1,5 +1,5 @@
-//! Expressions as the user wrote them, with the place of every token that can be wrong. The session checks and types them
-//! against a frame's schema (`runtime/expr`).
+//! Expressions as the user wrote them, with the place of every token that can be wrong. The session checks and types
+//! them against a frame's schema (`runtime/expr`).
 
 mod tree;
 
@@ -14,7 +14,8 @@ use crate::value::Value;
 #[derive(Debug, PartialEq)]
 pub struct Expr {
     pub kind: ExprKind,
-    /// The token to underline if this node is wrong: a column's name, a function's name, an operator's whole expression.
+    /// The token to underline if this node is wrong: a column's name, a function's name, an operator's whole
+    /// expression.
     pub span: Option<Span>,
 }
 
@@ -25,7 +26,8 @@ pub enum ExprKind {
     Alias(Box<Expr>, String),
     Unary(UnaryOp, Box<Expr>),
     Binary(BinaryOp, Box<Expr>, Box<Expr>),
-    /// `if`/`else if`/`else` and `match` with guards: the first branch whose condition is true. Without `otherwise`: null.
+    /// `if`/`else if`/`else` and `match` with guards: the first branch whose condition is true. Without `otherwise`:
+    /// null.
     Case {
         branches: Vec<(Expr, Expr)>,
         otherwise: Option<Box<Expr>>,
@@ -82,8 +84,8 @@ pub struct ModelOutput {
     pub output: String,
 }
 
-/// A function of one row in CUDA C++. Its text goes with each expression, so that a plan means the same in another engine process, and after
-/// the cell was run again with another text.
+/// A function of one row in CUDA C++. Its text goes with each expression, so that a plan means the same in another
+/// engine process, and after the cell was run again with another text.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NativeFunction {
     pub name: String,
@@ -103,7 +105,8 @@ pub struct Arg {
     pub value: Expr,
 }
 
-/// One key of a sort. `nulls_last: None` means the default of the place: first in frames (Polars), last in SQL (DuckDB).
+/// One key of a sort. `nulls_last: None` means the default of the place: first in frames (Polars), last in SQL
+/// (DuckDB).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SortKey {
     pub expr: Expr,

@@ -1,8 +1,8 @@
 //! Messages over a Unix socket, with file descriptors.
 //!
-//! The framing is [`codec`](crate::codec)'s: four bytes of length, then the body. Descriptors travel as `SCM_RIGHTS` with the **first bytes** of the
-//! message that they belong to: the sender gives them to the `sendmsg` that writes these, and a receiver must read the length with `recvmsg`
-//! (a plain `read` would drop them).
+//! The framing is [`codec`](crate::codec)'s: four bytes of length, then the body. Descriptors travel as `SCM_RIGHTS`
+//! with the **first bytes** of the message that they belong to: the sender gives them to the `sendmsg` that writes
+//! these, and a receiver must read the length with `recvmsg` (a plain `read` would drop them).
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;

@@ -178,8 +178,8 @@ pub struct Variable {
     pub bytes: u64,
 }
 
-/// In front of every piece of output in the output pipe: written with the piece in one `writev` of at most `PIPE_BUF` bytes, so
-/// that pieces of several threads never mix and both streams keep their order.
+/// In front of every piece of output in the output pipe: written with the piece in one `writev` of at most `PIPE_BUF`
+/// bytes, so that pieces of several threads never mix and both streams keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutputHeader {
     pub stream: Stream,

@@ -41,8 +41,8 @@ use serde::{Deserialize, Serialize};
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
 pub const PROTOCOL: u32 = 20;
 
-/// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of them, never
-/// reused within the life of a supervisor.
+/// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of
+/// them, never reused within the life of a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ObjectId(pub u64);
 

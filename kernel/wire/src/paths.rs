@@ -12,8 +12,8 @@ pub use private::{connect, create_private, listener, private_dir};
 /// Moves sockets and other files that live as long as the session. Default: `$XDG_RUNTIME_DIR/onrush`, else
 /// `/tmp/onrush-UID`.
 pub const RUNTIME_DIR: &str = "ONRUSH_RUNTIME_DIR";
-/// Moves what can be made again: compiled cells, the prelude. Default: `$XDG_CACHE_HOME/onrush`, else `~/.cache/onrush`;
-/// for a user without a home folder, or with one that others can write to, `/tmp/onrush-UID/cache`.
+/// Moves what can be made again: compiled cells, the prelude. Default: `$XDG_CACHE_HOME/onrush`, else
+/// `~/.cache/onrush`; for a user without a home folder, or with one that others can write to, `/tmp/onrush-UID/cache`.
 pub const CACHE_DIR: &str = "ONRUSH_CACHE_DIR";
 /// Which engine: `auto`, `cpu`, `cuda` or `emulated`.
 pub const ENGINE: &str = "ONRUSH_ENGINE";
@@ -23,7 +23,8 @@ pub const SESSION: &str = "ONRUSH_SESSION";
 pub const MEMORY: &str = "ONRUSH_MEMORY";
 /// Bytes of a GPU's memory that the session may use; default: nine tenths of what is free. Suffixes K, M, G.
 pub const DEVICE_MEMORY: &str = "ONRUSH_DEVICE_MEMORY";
-/// Bytes that a notebook's cells may hold in variables; default: half of what the machine has. Suffixes K, M, G; `none`.
+/// Bytes that a notebook's cells may hold in variables; default: half of what the machine has. Suffixes K, M, G;
+/// `none`.
 pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
 /// Bytes of a file that is fetched from another place, at most; default: 8G. Suffixes K, M, G; `none`.
 pub const DOWNLOAD_LIMIT: &str = "ONRUSH_DOWNLOAD_LIMIT";
@@ -94,7 +95,8 @@ fn usual_cache() -> &'static (PathBuf, Option<String>) {
     })
 }
 
-/// `HOME`, else the home folder of the user database if it is there and the user's own: services and `env -i` have no HOME.
+/// `HOME`, else the home folder of the user database if it is there and the user's own: services and `env -i` have no
+/// HOME.
 pub fn home() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt;
     let listed = || {

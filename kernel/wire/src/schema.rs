@@ -13,7 +13,8 @@ pub enum TimeUnit {
     Nanosecond,
 }
 
-/// The type of a column. How it is stored (dictionary, view, large offsets) is the session's business and not part of it.
+/// The type of a column. How it is stored (dictionary, view, large offsets) is the session's business and not part of
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DataType {
     Null,
@@ -147,8 +148,8 @@ impl fmt::Display for DataType {
 )]
 pub struct UnknownType(pub String);
 
-/// The short names that `Display` writes, Rust's (`String`), NumPy's (`int64`) and Polars' (`Int64`, `Utf8`). Units of time may
-/// be `s`, `ms`, `us`, `μs` or `ns`; without one they are microseconds.
+/// The short names that `Display` writes, Rust's (`String`), NumPy's (`int64`) and Polars' (`Int64`, `Utf8`). Units of
+/// time may be `s`, `ms`, `us`, `μs` or `ns`; without one they are microseconds.
 impl FromStr for DataType {
     type Err = UnknownType;
 

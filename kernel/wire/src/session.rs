@@ -1,8 +1,8 @@
 //! What a notebook's processes ask of the session, and what it answers.
 //!
-//! One connection carries one request at a time: [`Request`], then [`Reply`]. A client that wants to ask two things at once
-//! opens two connections. After [`Request::Subscribe`] the connection carries only [`Event`]s. The first message is
-//! [`Hello`], answered by [`Welcome`].
+//! One connection carries one request at a time: [`Request`], then [`Reply`]. A client that wants to ask two things at
+//! once opens two connections. After [`Request::Subscribe`] the connection carries only [`Event`]s. The first message
+//! is [`Hello`], answered by [`Welcome`].
 
 use serde::{Deserialize, Serialize};
 
@@ -64,16 +64,17 @@ pub enum Reply {
     },
     Preview(TablePreview),
     Count(u64),
-    /// An Arrow IPC file of `bytes` bytes in a sealed memfd whose descriptor comes with this message (`SCM_RIGHTS`), or in
-    /// `inline` where descriptors cannot travel.
+    /// An Arrow IPC file of `bytes` bytes in a sealed memfd whose descriptor comes with this message (`SCM_RIGHTS`), or
+    /// in `inline` where descriptors cannot travel.
     Batches {
         schema: Schema,
         rows: u64,
         bytes: u64,
         inline: Option<Vec<u8>>,
     },
-    /// The values of a column without nulls, one after another in memory of the engine's device, which a process that has a device
-    /// of the same name maps by the descriptor that comes with this message. Nobody writes to them any more, and the descriptor keeps them.
+    /// The values of a column without nulls, one after another in memory of the engine's device, which a process that
+    /// has a device of the same name maps by the descriptor that comes with this message. Nobody writes to them any
+    /// more, and the descriptor keeps them.
     Exported {
         rows: u64,
         bytes: u64,
@@ -97,8 +98,8 @@ pub enum Reply {
     GraphPlot(GraphPlot),
     GraphCard(GraphCard),
     Explored(ExploreReply),
-    /// The sections lie in `inline`, or in a sealed memfd whose descriptor comes with this message. Without sections there is
-    /// neither.
+    /// The sections lie in `inline`, or in a sealed memfd whose descriptor comes with this message. Without sections
+    /// there is neither.
     Visual {
         head: VisualHead,
         sections: Vec<Section>,
@@ -157,7 +158,8 @@ pub struct Status {
     pub frames: u64,
     /// Of these, the ones that failed cells had finished and that wait for corrected ones.
     pub parked: u64,
-    /// Bytes of resident frames, kept results and models in the engine. The supervisor's copies of models are not counted.
+    /// Bytes of resident frames, kept results and models in the engine. The supervisor's copies of models are not
+    /// counted.
     pub resident_bytes: u64,
     /// Bytes on the device, if there is one.
     pub device_bytes: Option<u64>,

@@ -1,5 +1,6 @@
-//! Pictures of graphs, and what live pictures of graphs, plots and dashboards ask. Graphs: the request ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live
-//! picture ([`VisualAsk`]). The session computes positions and rasters, the kernel process draws (`widgets/view`).
+//! Pictures of graphs, and what live pictures of graphs, plots and dashboards ask. Graphs: the request
+//! ([`GraphPlotRequest`]), the data of a picture ([`GraphPlot`]), and the requests of a live picture ([`VisualAsk`]).
+//! The session computes positions and rasters, the kernel process draws (`widgets/view`).
 
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +23,8 @@ pub const MAX_CATEGORIES: usize = 20;
 pub struct GraphPlotRequest {
     pub edges: FrameId,
     pub graph: GraphSpec,
-    /// A frame with the ids in `node`, or in `node_1`, `node_2`, ... Its other columns are shown and can be used for colour, size,
-    /// label and position.
+    /// A frame with the ids in `node`, or in `node_1`, `node_2`, ... Its other columns are shown and can be used for
+    /// colour, size, label and position.
     pub nodes: Option<FrameId>,
     pub positions: Positions,
     /// Columns of `nodes`.
@@ -165,7 +166,8 @@ pub enum Drawing {
 pub struct NodeLink {
     /// The user's ids, cast to strings. The parts of an id of several columns are joined by `, `.
     pub ids: Vec<String>,
-    /// Positions with the y axis upwards. The longer side of the bounding box spans 0 to 1, the shorter side begins at 0.
+    /// Positions with the y axis upwards. The longer side of the bounding box spans 0 to 1, the shorter side begins at
+    /// 0.
     pub x: Vec<f32>,
     pub y: Vec<f32>,
     /// The number of edges at each node. A self-loop counts twice.
@@ -186,8 +188,8 @@ pub struct NodeLink {
 pub enum NodeColor {
     /// Null: NaN.
     Numbers { column: String, values: Vec<f64> },
-    /// Positions in `names`, which has at most [`MAX_CATEGORIES`] entries: in the order of the values for integers and booleans,
-    /// else the most frequent first.
+    /// Positions in `names`, which has at most [`MAX_CATEGORIES`] entries: in the order of the values for integers and
+    /// booleans, else the most frequent first.
     Categories { column: String, names: Vec<String>, codes: Vec<Option<u32>> },
 }
 
@@ -258,19 +260,21 @@ impl VisualSpec {
 /// What a live picture asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum VisualAsk {
-    /// A part of the picture. Answer for a plot: [`VisualHead::Plot`]. Answer for a graph: [`VisualHead::Raster`] with the sections `node_counts` and `edge_counts`: u32 in little
-    /// endian, as in [`GraphRaster`].
+    /// A part of the picture. Answer for a plot: [`VisualHead::Plot`]. Answer for a graph: [`VisualHead::Raster`] with
+    /// the sections `node_counts` and `edge_counts`: u32 in little endian, as in [`GraphRaster`].
     Raster { window: Window, width: u32, height: u32 },
     /// All views of a dashboard. `moving`: the user is still dragging, so that cards and tables can wait. Answer:
     /// [`VisualHead::Dashboard`].
     Dashboard { filters: Vec<Filter>, moving: bool },
-    /// For each slot of one view the counts of all other views, under the filters of the others: while the view is brushed, a front
-    /// end adds them up. Answer: [`VisualHead::Done`] with sections for each view: `counts_3` (u32), and for sums and means
-    /// `sums_3` (f64) and `valued_3` (u32), the rows with a value: a row for each slot of the active view, as running sums with a row of zeros first.
+    /// For each slot of one view the counts of all other views, under the filters of the others: while the view is
+    /// brushed, a front end adds them up. Answer: [`VisualHead::Done`] with sections for each view: `counts_3` (u32),
+    /// and for sums and means `sums_3` (f64) and `valued_3` (u32), the rows with a value: a row for each slot of the
+    /// active view, as running sums with a row of zeros first.
     Cubes { view: u32, filters: Vec<Filter> },
     /// The condition of the filters. Answer: [`VisualHead::Condition`].
     Condition { filters: Vec<Filter> },
-    /// The slots of a view, by its title or the name of its column, that have what is wanted. Answer: [`VisualHead::Slots`].
+    /// The slots of a view, by its title or the name of its column, that have what is wanted. Answer:
+    /// [`VisualHead::Slots`].
     Slots { view: String, wanted: SlotQuery },
     /// Slots and positions of rows, for a file that cross-filters without a kernel. At most `rows` of them, at equal
     /// distances. Answer: [`VisualHead::Export`] with the sections `x_0`, `y_0`, ... (u16; positions f32), `value_0`

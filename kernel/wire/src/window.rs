@@ -12,7 +12,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// The smallest window around this one in which pixels are squares, if it has this number of them in each direction.
+    /// The smallest window around this one in which pixels are squares, if it has this number of them in each
+    /// direction.
     #[must_use]
     pub fn with_aspect(self, width: u32, height: u32) -> Window {
         let (width, height) = (f64::from(width.max(1)), f64::from(height.max(1)));

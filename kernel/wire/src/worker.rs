@@ -1,7 +1,9 @@
-//! Messages between a cell process and its worker, which runs the CUDA kernels of `%%cuda` cells on a separate device context.
+//! Messages between a cell process and its worker, which runs the CUDA kernels of `%%cuda` cells on a separate device
+//! context.
 //!
-//! The contents of buffers travel through shared memory: a message says how many bytes from its start are meant. A large buffer that a
-//! kernel has written stays on the device. The cell process gets a descriptor that keeps its memory ([`stream`](crate::stream)).
+//! The contents of buffers travel through shared memory: a message says how many bytes from its start are meant. A
+//! large buffer that a kernel has written stays on the device. The cell process gets a descriptor that keeps its memory
+//! ([`stream`](crate::stream)).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +15,8 @@ pub const PIECE: usize = 64 << 20;
 /// Buffers of so many bytes and more stay on the device after a kernel wrote them. The device's pages are 2 MB.
 pub const LENT: u64 = 1 << 20;
 
-/// The argument of the session's program that makes it a worker: the socket is its standard input, the shared memory its
-/// standard output.
+/// The argument of the session's program that makes it a worker: the socket is its standard input, the shared memory
+/// its standard output.
 pub const ROLE: &str = "worker";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -97,8 +99,8 @@ pub struct LaunchReply {
     /// By the device's clock.
     pub nanoseconds: u64,
     pub printed: PrintfOutput,
-    /// Buffers whose new contents are in the device's memory behind the descriptors that come with this, in their order. The other ones that were written are
-    /// to be read.
+    /// Buffers whose new contents are in the device's memory behind the descriptors that come with this, in their
+    /// order. The other ones that were written are to be read.
     pub lent: Vec<u64>,
 }
 

@@ -111,7 +111,7 @@ impl<'a> PathCounts<'a> {
     /// `out` and `into` are simple rows by source and by target, the same if undirected.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(context: &'a Context, out: &'a Csr, into: &'a Csr) -> Result<PathCounts<'a>> {
         let nodes = u64::from(out.nodes);
         let numbers = || context.allocate(8 * nodes * SOURCES as u64);
@@ -157,7 +157,7 @@ impl<'a> PathCounts<'a> {
     /// Begins with at most [`SOURCES`] sources.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If there are more.
@@ -173,7 +173,7 @@ impl<'a> PathCounts<'a> {
     /// Finds the nodes of `level`, from 1 on. Does nothing once all are found.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn out(&self, level: u32) -> Result<()> {
         self.pull(self.into, Way::Out, level, (level as usize - 1) % 2)?;
         self.kernels.blocks("end_level_", 1, 0, Arguments::new().buffer(&self.state).value(level))
@@ -183,7 +183,7 @@ impl<'a> PathCounts<'a> {
     /// 1` down to 1, then [`PathCounts::end_back`].
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn begin_back(&mut self, depth: u32) -> Result<()> {
         self.depth = depth;
         let arguments = Arguments::new().value(self.parameter(self.out, 0)?).value(self.nodes()).value(depth);
@@ -193,7 +193,7 @@ impl<'a> PathCounts<'a> {
     /// Adds up the dependencies of the nodes of one level.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If the level is not below that of [`PathCounts::begin_back`].
@@ -205,7 +205,7 @@ impl<'a> PathCounts<'a> {
     /// Adds the dependencies to the sums. With `endpoints` a path counts for its ends.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn end_back(&self, endpoints: bool) -> Result<()> {
         let (nodes, context) = (self.nodes(), self.kernels.context);
         let items = nodes * SOURCES as u64;

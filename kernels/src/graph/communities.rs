@@ -233,7 +233,7 @@ impl<'a> Search<'a> {
     /// A search that moves the nodes of `state`, or with `whole` those that are alone to parts of their communities.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(
         context: &'a Context,
         level: &'a CommunityLevel,
@@ -278,7 +278,7 @@ impl<'a> Search<'a> {
     /// refinement, lists the nodes that may join a part. Also gives what the sweep before did. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn plan(&mut self, sweep: u32) -> Result<(SweepPlan, Sweep)> {
         let context = self.kernels.context;
         let nodes = u64::from(self.level.nodes);
@@ -317,7 +317,7 @@ impl<'a> Search<'a> {
     /// All nodes of a class decide, then move; neighbours in other communities are marked.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn run(&self, plan: &SweepPlan, class: usize) -> Result<()> {
         let own = class as u32;
         let sums = if self.level.weights.is_some() { 8 } else { 4 };

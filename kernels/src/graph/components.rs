@@ -66,7 +66,7 @@ fn kernels(context: &Context) -> Kernels<'_> {
 /// target, if the graph has others than `rows` and they are made.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn labels(context: &Context, rows: &Csr, inwards: Option<&Csr>) -> Result<Buffer> {
     let (kernels, nodes) = (kernels(context), u64::from(rows.nodes));
     let labels = context.allocate(4 * nodes)?;
@@ -121,7 +121,7 @@ pub struct ComponentNumbers {
 /// Numbers the components of labels that are their lowest nodes. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn numbers(context: &Context, labels: &Buffer, nodes: u32) -> Result<ComponentNumbers> {
     let (kernels, rows) = (kernels(context), u64::from(nodes));
     let by_label = context.zeros(4 * rows)?;

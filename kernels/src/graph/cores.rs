@@ -31,7 +31,7 @@ impl<'a> Cores<'a> {
     /// `rows` have each pair of neighbours in both rows; of a directed graph a neighbour may occur twice in a row.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(context: &'a Context, rows: &Csr) -> Result<Cores<'a>> {
         let kernels = Kernels::new(context, &headers::GRAPH_CORES, KERNELS);
         let nodes = u64::from(rows.nodes);
@@ -49,7 +49,7 @@ impl<'a> Cores<'a> {
     /// The next scan or wave. Does nothing at the end.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn step(&self) -> Result<()> {
         self.kernels.blocks("core_step_", self.blocks, 0, Arguments::new().value(self.graph))
     }

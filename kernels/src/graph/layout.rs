@@ -148,7 +148,7 @@ impl<'a> Layout<'a> {
     /// attract their sources alone.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(
         context: &'a Context,
         rows: &'a Csr,
@@ -190,7 +190,7 @@ impl<'a> Layout<'a> {
     /// The positions of the points. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn extent(&self) -> Result<Extent> {
         let arguments = Arguments::new().buffer(&self.points).value(self.nodes()).buffer(&self.partials);
         self.kernels.blocks("summarize_", BLOCKS, 0, arguments)?;
@@ -204,7 +204,7 @@ impl<'a> Layout<'a> {
     /// All forces. The sums of swings and of tractions by mass. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn add_forces(&self, extent: &Extent, options: &ForceOptions) -> Result<[f64; 2]> {
         self.repel(extent, options)?;
         self.attract(options)?;
@@ -221,7 +221,7 @@ impl<'a> Layout<'a> {
     /// Moves all nodes. The sum of their steps along both axes. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn advance(&self, speed: f64) -> Result<f64> {
         let arguments = Arguments::new().buffer(&self.forces).buffer(&self.mass).value(self.nodes()).value(speed);
         self.kernels.blocks("move_points_", BLOCKS, 0, arguments.buffer(&self.points).buffer(&self.partials))?;

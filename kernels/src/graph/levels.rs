@@ -249,7 +249,7 @@ impl CommunityState {
     /// Each node alone.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn alone(context: &Context, level: &CommunityLevel) -> Result<CommunityState> {
         let nodes = u64::from(level.nodes);
         let (label, out) = (context.allocate(4 * nodes)?, context.allocate(8 * nodes)?);
@@ -263,7 +263,7 @@ impl CommunityState {
     /// The communities `label`, a number below that of the nodes for each node.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn of_labels(context: &Context, level: &CommunityLevel, label: Buffer) -> Result<CommunityState> {
         let nodes = u64::from(level.nodes);
         let counted = sums_by_label(context, nodes, &label, None, nodes)?;
@@ -284,7 +284,7 @@ impl CommunityState {
     /// Whether no community has two nodes.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn is_alone(&self, context: &Context, nodes: u32) -> Result<bool> {
         is_below(context, &self.sizes, nodes, 2)
     }
@@ -308,7 +308,7 @@ fn sum_of(context: &Context, values: &Buffer, count: u64) -> Result<u64> {
 /// The arcs of each row, a u64 for each; self-loops count `sides` times, 1 or 2.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn row_lengths(context: &Context, rows: &Csr, sides: u32) -> Result<Buffer> {
     FixedRows { rows, weights: None }.sums(context, 1, sides, None)
 }
@@ -316,7 +316,7 @@ pub fn row_lengths(context: &Context, rows: &Csr, sides: u32) -> Result<Buffer> 
 /// Self-loops of rows. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn loops(context: &Context, rows: &Csr) -> Result<u64> {
     let nodes = u64::from(rows.nodes);
     let loops = context.zeros(8 * nodes)?;
@@ -328,7 +328,7 @@ pub fn loops(context: &Context, rows: &Csr) -> Result<u64> {
 /// they have at most [`MOST_ARCS`](super::MOST_ARCS) arcs.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn joined_rows(context: &Context, a: &Csr, b: &Csr) -> Result<Csr> {
     let fixed = |rows| FixedRows { rows, weights: None };
     let (offsets, targets, _) = joined(context, &fixed(a), &fixed(b))?;
@@ -338,7 +338,7 @@ pub fn joined_rows(context: &Context, a: &Csr, b: &Csr) -> Result<Csr> {
 /// The first arc with a negative weight.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn first_negative(context: &Context, rows: &Csr) -> Result<Option<u32>> {
     let Some(weights) = &rows.weights else { return Ok(None) };
     let first = filled(context, 1, u32::MAX)?;
@@ -352,7 +352,7 @@ pub fn first_negative(context: &Context, rows: &Csr) -> Result<Option<u32>> {
 /// weights.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn weight_sum(context: &Context, rows: &Csr) -> Result<f64> {
     let arcs = u64::from(rows.arcs);
     let Some(weights) = &rows.weights else { return Ok(arcs as f64) };
@@ -401,7 +401,7 @@ impl CommunityLevel {
     /// and rounded; their sum, of both ends, is below 2^61.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn of(context: &Context, rows: &Csr, into: Option<&Csr>, scale: f64) -> Result<CommunityLevel> {
         let unit = scale as u64;
         let nodes = u64::from(rows.nodes);
@@ -442,7 +442,7 @@ impl CommunityLevel {
     /// The modularity if each node is a community, in the order of the host's sums. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn modularity(&self, context: &Context, resolution: f64) -> Result<f64> {
         let inside = sum_of(context, &self.inside, u64::from(self.nodes))? as f64 / self.total;
         let expected = self.expected(context, &self.out, self.into.as_ref().unwrap_or(&self.out))?;
@@ -452,7 +452,7 @@ impl CommunityLevel {
     /// The modularity of communities, numbers below that of the nodes. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn modularity_of(&self, context: &Context, label: &Buffer, resolution: f64) -> Result<f64> {
         let nodes = u64::from(self.nodes);
         let within = sum_of(context, &self.cut(context, label)?, nodes)?;
@@ -480,7 +480,7 @@ impl CommunityLevel {
     /// [`NO_COMMUNITY`] of one without arcs and weight. Rows ascend. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn aggregate(&self, context: &Context, state: &CommunityState) -> Result<(CommunityLevel, Buffer)> {
         let kernels = kernels(context);
         let nodes = u64::from(self.nodes);
@@ -564,7 +564,7 @@ impl CommunityLevel {
     /// For each node the weight to others of its community.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn cut(&self, context: &Context, label: &Buffer) -> Result<Buffer> {
         let cut = context.zeros(8 * u64::from(self.nodes))?;
         let arguments = Arguments::new().value(self.parameter()).buffer(label).buffer(&cut);
@@ -595,7 +595,7 @@ fn joined(context: &Context, a: &FixedRows, b: &FixedRows) -> Result<(Buffer, Bu
 /// Nodes in communities of the last level become nodes in those of the next: `membership[v] = number[membership[v]]`.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn follow(context: &Context, number: &Buffer, nodes: u32, membership: &Buffer) -> Result<()> {
     let nodes = u64::from(nodes);
     let arguments = Arguments::new().buffer(number).value(nodes).buffer(membership);
@@ -605,7 +605,7 @@ pub fn follow(context: &Context, number: &Buffer, nodes: u32, membership: &Buffe
 /// `membership[v] = label[node[v]]` of nodes that have a `node`.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn take_labels(context: &Context, node: &Buffer, label: &Buffer, nodes: u32, membership: &Buffer) -> Result<()> {
     let nodes = u64::from(nodes);
     let arguments = Arguments::new().buffer(node).buffer(label).value(nodes).buffer(membership);
@@ -616,7 +616,7 @@ pub fn take_labels(context: &Context, node: &Buffer, label: &Buffer, nodes: u32,
 /// `count`, or [`NO_COMMUNITY`] of nodes that are alone, and is overwritten.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn by_size(context: &Context, membership: &Buffer, nodes: u32, count: u32) -> Result<Buffer> {
     let kernels = kernels(context);
     let (nodes, first) = (u64::from(nodes), u64::from(count));
@@ -642,7 +642,7 @@ pub fn by_size(context: &Context, membership: &Buffer, nodes: u32, count: u32) -
 /// the communities of the `count` nodes there.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn start_labels(context: &Context, label: &Buffer, number: &Buffer, nodes: u32, count: u32) -> Result<Buffer> {
     let kernels = kernels(context);
     let nodes = u64::from(nodes);
@@ -658,7 +658,7 @@ pub fn start_labels(context: &Context, label: &Buffer, number: &Buffer, nodes: u
 /// Names each community by its lowest node. Nodes that have no `node` are named by themselves.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn lowest_names(context: &Context, node: &Buffer, nodes: u32, membership: &Buffer) -> Result<()> {
     let kernels = kernels(context);
     let lowest = filled(context, u64::from(nodes), u32::MAX)?;
@@ -672,7 +672,7 @@ pub fn lowest_names(context: &Context, node: &Buffer, nodes: u32, membership: &B
 /// Whether all of a column of u32 are below `bound`, which is not 0 if there are any. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn is_below(context: &Context, values: &Buffer, count: u32, bound: u32) -> Result<bool> {
     let found = context.zeros(4)?;
     let count = u64::from(count);
@@ -684,7 +684,7 @@ pub fn is_below(context: &Context, values: &Buffer, count: u32, bound: u32) -> R
 /// Whether two columns of u32 are the same. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn is_same(context: &Context, a: &Buffer, b: &Buffer, count: u32) -> Result<bool> {
     let found = context.zeros(4)?;
     let count = u64::from(count);
@@ -695,7 +695,7 @@ pub fn is_same(context: &Context, a: &Buffer, b: &Buffer, count: u32) -> Result<
 /// The numbers 0, 1, ... of nodes.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn identity(context: &Context, nodes: u32) -> Result<Buffer> {
     let out = context.allocate(4 * u64::from(nodes))?;
     let nodes = u64::from(nodes);
@@ -707,7 +707,7 @@ pub fn identity(context: &Context, nodes: u32) -> Result<Buffer> {
 /// both ways.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn split_apart(context: &Context, rows: &Csr, directed: bool, membership: &Buffer) -> Result<()> {
     let kernels = kernels(context);
     let (nodes, arcs) = (u64::from(rows.nodes), u64::from(rows.arcs));

@@ -79,7 +79,7 @@ impl<'a> Paths<'a> {
     /// Begins at `sources`. The rows have weights of at least 0.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn begin(context: &'a Context, rows: &'a Csr, sources: &[u32]) -> Result<Paths<'a>> {
         let nodes = u64::from(rows.nodes);
         let paths = Paths {
@@ -114,7 +114,7 @@ impl<'a> Paths<'a> {
     /// others up to `limit` the far list.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn relax(&mut self, entries: u64, bound: f64, limit: f64) -> Result<()> {
         self.round += 1;
         let arguments = Arguments::new()
@@ -134,7 +134,7 @@ impl<'a> Paths<'a> {
     /// than `done` are left out.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn split(&mut self, nodes: u64, done: f64, bound: f64) -> Result<()> {
         let from = self.list;
         self.list ^= 1;
@@ -173,7 +173,7 @@ impl<'a> Predecessors<'a> {
     /// the reached nodes, but for sources, that have none.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn begin(
         context: &'a Context,
         rows: &Csr,
@@ -218,7 +218,7 @@ impl<'a> Predecessors<'a> {
     /// Gives nodes that are left the lowest neighbour on a shortest path that has a predecessor since an earlier pass.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn level(&mut self, inwards: &Csr, distance: &Buffer) -> Result<()> {
         self.round += 1;
         let arguments = Arguments::new().value(inwards.parameter()).buffer(distance).value(self.round);
@@ -230,7 +230,7 @@ impl<'a> Predecessors<'a> {
 /// Hops as an f64 for each node, infinite where there are none.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn distance_of_hops(context: &Context, hops: &Buffer, nodes: u32) -> Result<Buffer> {
     let distance = context.allocate(8 * u64::from(nodes))?;
     let arguments = Arguments::new().buffer(hops).value(nodes).buffer(&distance);

@@ -133,7 +133,7 @@ pub struct Rank<'a> {
 
 impl<'a> Rank<'a> {
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(context: &'a Context) -> Result<Rank<'a>> {
         Ok(Rank { kernels: Kernels::new(context, &headers::GRAPH_RANK, KERNELS), ticket: context.zeros(4)? })
     }
@@ -141,7 +141,7 @@ impl<'a> Rank<'a> {
     /// `out[v]`: the sum over the row of v of weight x values of the other end.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn product(&self, rows: &Csr, bins: &Bins, values: &Buffer, out: &Buffer) -> Result<()> {
         self.ticket.fill(0, &self.kernels.context.stream)?;
         let name = if rows.weights.is_some() { "graph_product_weighted" } else { "graph_product_plain" };
@@ -152,7 +152,7 @@ impl<'a> Rank<'a> {
     /// 1 / the sum of the weights of each row, 0 where there are none.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn scale_of_rows(&self, rows: &Csr, bins: &Bins, scale: &Buffer) -> Result<()> {
         self.ticket.fill(0, &self.kernels.context.stream)?;
         let arguments = Arguments::new().value(rows.parameter()).value(bins.parameter());
@@ -167,7 +167,7 @@ impl<'a> Rank<'a> {
     /// `dots[j]`: the product of the vector `j` of `basis` and `x`, an f64 each.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn dots(&self, basis: &Buffer, count: u32, nodes: u32, x: &Buffer, dots: &Buffer) -> Result<()> {
         let chunks = u64::from(nodes).div_ceil(CHUNK);
         let partials = self.kernels.context.allocate(8 * chunks * u64::from(count))?;
@@ -180,7 +180,7 @@ impl<'a> Rank<'a> {
     /// `out = (from + sign * sum of factors[j] x basis[j]) * scale`; a null `from` is 0, and `from` may be `out`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn combine(
         &self,
         (basis, count, nodes): (&Buffer, u32, u32),
@@ -197,7 +197,7 @@ impl<'a> Rank<'a> {
     /// Makes negative values 0, and divides by the sum if it is above 0 and `divided` says so.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn clamp(&self, values: &Buffer, nodes: u32, divided: bool) -> Result<()> {
         let chunks = u64::from(nodes).div_ceil(CHUNK);
         let (partials, sum) = (self.kernels.context.allocate(8 * chunks)?, self.kernels.context.zeros(8)?);
@@ -220,7 +220,7 @@ impl<'a> Rank<'a> {
     /// there are any.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn degrees(&self, rows: &Csr, into: Option<&Csr>, out: &Buffer) -> Result<()> {
         let into = into.map_or([0; 4], Csr::parameter);
         let arguments = Arguments::new().value(rows.parameter()).value(into).buffer(out);
@@ -230,7 +230,7 @@ impl<'a> Rank<'a> {
     /// The arcs of each row, a u64 each.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn lengths(&self, rows: &Csr, out: &Buffer) -> Result<()> {
         let arguments = Arguments::new().value(rows.parameter()).buffer(out);
         self.kernels.over("graph_lengths_of", u64::from(rows.nodes), arguments)
@@ -239,7 +239,7 @@ impl<'a> Rank<'a> {
     /// Degrees / (nodes - 1), and 1 if there is one node.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn centrality(&self, degrees: &Buffer, nodes: u32, out: &Buffer) -> Result<()> {
         let arguments = Arguments::new().buffer(degrees).value(nodes).buffer(out);
         self.kernels.over("graph_centrality_of", u64::from(nodes), arguments)
@@ -307,7 +307,7 @@ impl<'a> PageRankState<'a> {
     /// `out` are the rows by source, whose sums of weights scale what nodes give, and `rows` those by target.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn begin(
         kernels: &'a Rank<'a>,
         out: &Csr,
@@ -360,7 +360,7 @@ impl<'a> PageRankState<'a> {
     /// iterations do nothing.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn step(&self, alpha: f64, limit: f64, number: u64) -> Result<()> {
         let name = match self.rows.csr.weights {
             Some(_) => "graph_pagerank_weighted",
@@ -387,7 +387,7 @@ impl<'a> PageRankState<'a> {
     /// The ranks by node, an f64 each.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn ranks(&self) -> Result<Buffer> {
         let context = self.kernels.kernels.context;
         let out = context.allocate(self.rank.bytes())?;

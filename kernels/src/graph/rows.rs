@@ -158,7 +158,7 @@ impl Csr {
     /// Rows by target: a stable radix sort of the arcs. Waits for the stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn transposed(&self, context: &Context) -> Result<Csr> {
         let kernels = kernels(context);
         let (nodes, arcs) = (u64::from(self.nodes), u64::from(self.arcs));
@@ -185,7 +185,7 @@ impl Csr {
     /// them.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn classes(&self, context: &Context) -> Result<&DegreeClasses> {
         if let Some(classes) = self.classes.get() {
             return Ok(classes);
@@ -205,7 +205,7 @@ impl Csr {
     /// The rows by the threads that work on one. As [`Csr::classes`].
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn bins(&self, context: &Context) -> Result<Bins> {
         Ok(Bins::new(self.classes(context)?))
     }
@@ -213,7 +213,7 @@ impl Csr {
     /// The parameter `GraphLaneBins` of all rows. As [`Csr::classes`].
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn lane_bins(&self, context: &Context) -> Result<[u64; 4]> {
         let classes = self.classes(context)?;
         Ok(lane_bins(classes, classes.order.address(), 0))
@@ -223,7 +223,7 @@ impl Csr {
     /// stream.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn inner(&self, context: &Context) -> Result<&InnerRows> {
         if let Some(inner) = self.inner.get() {
             return Ok(inner);

@@ -56,7 +56,7 @@ pub(super) struct Queues {
 
 impl Queues {
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(context: &Context, rows: &Csr) -> Result<Queues> {
         let most = u64::from(rows.nodes) + u64::from(rows.arcs) / ENTRY_ARCS;
         Ok(Queues { entries: [context.allocate(8 * most)?, context.allocate(8 * most)?] })
@@ -93,7 +93,7 @@ impl<'a> HopSearch<'a> {
     /// Begins at `sources`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn begin(context: &'a Context, rows: &'a Csr, sources: &[u32]) -> Result<HopSearch<'a>> {
         let words = u64::from(rows.nodes).div_ceil(32);
         let search = HopSearch {
@@ -124,7 +124,7 @@ impl<'a> HopSearch<'a> {
     /// The level `depth`, from the queue of the one before, which has so many entries.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn outwards(&mut self, entries: u64, depth: u32) -> Result<()> {
         self.turn += 1;
         let arguments = Arguments::new().value(self.rows.parameter()).buffer(self.queues.read(self.turn));
@@ -135,7 +135,7 @@ impl<'a> HopSearch<'a> {
     /// The level `depth`, from the nodes that are not reached. There is no queue afterwards.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn inwards(&mut self, inwards: &Csr, depth: u32) -> Result<()> {
         let other = self.bitmap ^ 1;
         let arguments = Arguments::new().value(inwards.parameter()).value(self.rows.parameter()).value(depth);
@@ -148,7 +148,7 @@ impl<'a> HopSearch<'a> {
     /// Makes the queue of the level `depth`.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn queue(&mut self, depth: u32) -> Result<()> {
         let arguments = Arguments::new().value(self.rows.parameter()).buffer(&self.distance).value(depth);
         self.kernels.over("graph_search_level", u64::from(self.rows.nodes), arguments.value(self.next()))
@@ -158,7 +158,7 @@ impl<'a> HopSearch<'a> {
 /// The lowest node one hop nearer, for each node that is reached: from rows by target if there are any.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn predecessors(context: &Context, rows: &Csr, inwards: Option<&Csr>, distance: &Buffer) -> Result<Buffer> {
     let kernels = Kernels::new(context, &headers::GRAPH_SEARCH, KERNELS);
     let nodes = u64::from(rows.nodes);

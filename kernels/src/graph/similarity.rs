@@ -50,7 +50,7 @@ measures! {
 /// nodes.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn similarities(
     context: &Context,
     rows: &Csr,

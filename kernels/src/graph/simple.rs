@@ -49,7 +49,7 @@ enum Keep {
 /// Distinct neighbours of each node, itself left out: a u32 for each.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn degrees(context: &Context, rows: &Csr) -> Result<Buffer> {
     Ok(count(context, rows, Keep::Distinct, None)?.0)
 }
@@ -57,7 +57,7 @@ pub fn degrees(context: &Context, rows: &Csr) -> Result<Buffer> {
 /// Rows without self-loops and parallel edges, without weights. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn simple(context: &Context, rows: &Csr) -> Result<Csr> {
     kept(context, rows, Keep::Distinct, None)
 }
@@ -66,7 +66,7 @@ pub fn simple(context: &Context, rows: &Csr) -> Result<Csr> {
 /// it is from the higher node. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn oriented(context: &Context, rows: &Csr, degrees: &Buffer) -> Result<Csr> {
     kept(context, rows, Keep::Higher, Some(degrees))
 }

@@ -41,7 +41,7 @@ fn kernels(context: &Context) -> Kernels<'_> {
 /// along one order of all nodes. Waits for the stream.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn triangles(context: &Context, oriented: &Csr) -> Result<Buffer> {
     let kernels = kernels(context);
     let nodes = u64::from(oriented.nodes);
@@ -69,7 +69,7 @@ pub fn triangles(context: &Context, oriented: &Csr) -> Result<Buffer> {
 /// its distinct neighbours.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn clustering(context: &Context, triangles: &Buffer, degrees: &Buffer, nodes: u32) -> Result<Buffer> {
     let nodes = u64::from(nodes);
     let out = context.allocate(8 * nodes)?;

@@ -101,7 +101,8 @@ pub fn add_gram(sum: &mut Matrix, a: &Matrix) {
     matmul(sum, lower, faer::Accum::Add, left, full, right, full, 1.0, Par::rayon(PARTITIONS));
 }
 
-/// Solves `a x = b` for a symmetric positive definite `a` by Cholesky's decomposition. `None` if `a` is not positive definite.
+/// Solves `a x = b` for a symmetric positive definite `a` by Cholesky's decomposition. `None` if `a` is not positive
+/// definite.
 pub fn solve_positive(a: &Matrix, b: &Matrix) -> Option<Matrix> {
     let llt = a.view().llt(Side::Lower).ok()?;
     Some(Matrix::of(llt.solve(b.view()).as_ref()))
@@ -133,7 +134,8 @@ pub fn triangle(a: &Matrix) -> Matrix {
     out
 }
 
-/// Eigenvalues in ascending order, and eigenvectors as columns, of a symmetric matrix. `None` if the iteration does not converge.
+/// Eigenvalues in ascending order, and eigenvectors as columns, of a symmetric matrix. `None` if the iteration does not
+/// converge.
 pub fn eigh(a: &Matrix) -> Option<(Vec<f64>, Matrix)> {
     let eigen = a.view().self_adjoint_eigen(Side::Lower).ok()?;
     let values = eigen.S().column_vector().iter().copied().collect();

@@ -1,6 +1,7 @@
 //! The engine: frames by id, each a checked plan; results on request. How a plan is run is in `engine/run.rs`.
 //!
-//! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or sockets (`runtime/session`).
+//! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or
+//! sockets (`runtime/session`).
 
 mod export;
 mod files;
@@ -53,8 +54,8 @@ pub use service::{Answer, Job, misrouted};
 use spill::Store;
 pub use visual::{DevicePositions, DeviceSlots, SlotValues, SlotView};
 
-/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. A thread that has less left gets a new
-/// stack for it.
+/// Bytes of stack that planning may use: plans are trees, and DataFusion walks them by recursion. A thread that has
+/// less left gets a new stack for it.
 const PLANS_STACK: usize = 48 << 20;
 /// Bytes of stack of a thread that answers calls: planning then needs no other stack.
 pub const CALLS_STACK: usize = PLANS_STACK + (16 << 20);
@@ -181,13 +182,13 @@ impl Engine {
         let pool = Arc::new(Pool::new(running));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::<Pool>::clone(&pool));
         let environment = environment.build_arc().map_err(diagnose)?;
-        // Plans are made for one partition, in which rows keep their order through every operator; `runtime/parallel` spreads them over
-        // cores so that they still do.
+        // Plans are made for one partition, in which rows keep their order through every operator; `runtime/parallel`
+        // spreads them over cores so that they still do.
         let session = SessionConfig::new()
             .with_target_partitions(1)
             .with_information_schema(false)
-            // Joins of frames have the sides that keep their order (`runtime/logical/src/ops/join.rs`), joins of SQL the smaller build side
-            // (`runtime/optimizer/src/sides.rs`).
+            // Joins of frames have the sides that keep their order (`runtime/logical/src/ops/join.rs`), joins of SQL
+            // the smaller build side (`runtime/optimizer/src/sides.rs`).
             .set_bool("datafusion.optimizer.join_reordering", false)
             // It objects to plans in which `x is true` could be null for all that the physical plan knows.
             .set_bool("datafusion.execution.skip_physical_aggregate_schema_check", true)
@@ -261,8 +262,8 @@ impl Engine {
         Phases::now()
     }
 
-    /// What is held on the device now, for data and for work under way, with what lies between and is kept for what comes next: what the
-    /// driver shows of this process, but for its context. None without a device.
+    /// What is held on the device now, for data and for work under way, with what lies between and is kept for what
+    /// comes next: what the driver shows of this process, but for its context. None without a device.
     pub fn device_bytes(&self) -> Option<u64> {
         let accelerator = self.accelerator.as_ref()?;
         Some(accelerator.gpu.context().device().held())
@@ -308,7 +309,8 @@ impl Engine {
         }
     }
 
-    /// A plan with DataFusion's own analysis, for what ours does not see: what types become of others, and what does not go together.
+    /// A plan with DataFusion's own analysis, for what ours does not see: what types become of others, and what does
+    /// not go together.
     fn analysed(&self, plan: LogicalPlan) -> Result<LogicalPlan, Diagnostic> {
         let plan = chains::shortened(plan).map_err(diagnose)?;
         let state = self.states.lend(&self.context);
@@ -330,8 +332,8 @@ impl Engine {
         self.catalog.contains(id)
     }
 
-    /// Bytes of resident frames in memory, of models, of kept results and of kept indexes of graphs. A buffer that two of them share
-    /// counts twice.
+    /// Bytes of resident frames in memory, of models, of kept results and of kept indexes of graphs. A buffer that two
+    /// of them share counts twice.
     pub fn resident_bytes(&self) -> u64 {
         let models: u64 = self.models().iter().map(|(_, bytes)| bytes).sum();
         self.all_residents().iter().map(|resident| resident.memory()).sum::<u64>()
@@ -368,8 +370,9 @@ impl Engine {
         self.catalog.of_frames(|_, _| Some(())).len()
     }
 
-    /// Groups and aggregates a frame for plots and previews, without a separate frame for the result. Without `keys` the result is
-    /// one row over the whole frame. The result is sorted by the keys, nulls first, and cached like any other.
+    /// Groups and aggregates a frame for plots and previews, without a separate frame for the result. Without `keys`
+    /// the result is one row over the whole frame. The result is sorted by the keys, nulls first, and cached like any
+    /// other.
     pub fn run_aggregate(
         &self,
         id: FrameId,
@@ -433,8 +436,8 @@ fn placed(diagnostic: Diagnostic, at: Option<&Span>) -> Diagnostic {
     if diagnostic.labels.is_empty() { diagnostics::place(diagnostic, None, at, "") } else { diagnostic }
 }
 
-/// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the planner's code and data in its
-/// caches. A panic there is a bug of ours and no end of the engine.
+/// Plans on a stack that deep expressions cannot exhaust, on this thread: another one would have nothing of the
+/// planner's code and data in its caches. A panic there is a bug of ours and no end of the engine.
 fn guarded<T>(work: impl FnOnce() -> Result<T, Diagnostic>) -> Result<T, Diagnostic> {
     stacker::maybe_grow(PLANS_STACK, PLANS_STACK + (1 << 20), || {
         let done = std::panic::catch_unwind(AssertUnwindSafe(work));

@@ -392,7 +392,8 @@ impl Tree<'_> {
     }
 }
 
-/// What a `describe` describes, if `plan` is one: below the row of aggregates. `None` inside if its rows need not be read.
+/// What a `describe` describes, if `plan` is one: below the row of aggregates. `None` inside if its rows need not be
+/// read.
 fn described(plan: &Arc<dyn ExecutionPlan>) -> Option<Option<&Arc<dyn ExecutionPlan>>> {
     let any: &dyn Any = plan.as_ref();
     let mut open: Vec<_> = any.downcast_ref::<DescribeExec>()?.inputs.iter().collect();

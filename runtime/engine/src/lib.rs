@@ -1,7 +1,7 @@
 //! The engine: frames by id, plans that run, results that are kept, and how a plan is explained.
 //!
-//! Puts the crates of plans together: the wire's steps and SQL become plans, rules and devices are chosen, files are read. Knows no sockets, no
-//! names of notebooks, no files' formats and no views of frames (`runtime/explore`).
+//! Puts the crates of plans together: the wire's steps and SQL become plans, rules and devices are chosen, files are
+//! read. Knows no sockets, no names of notebooks, no files' formats and no views of frames (`runtime/explore`).
 
 mod engine;
 pub mod explain;

@@ -36,8 +36,8 @@ impl Drop for Mapping {
 /// # Errors
 /// If the system cannot map it.
 pub fn map(file: File) -> io::Result<Buffer> {
-    // SAFETY: the file has no name, and its only descriptor ends with this function. Nobody can write to the file or cut
-    // it while the mapping lives. The mapping is read-only.
+    // SAFETY: the file has no name, and its only descriptor ends with this function. Nobody can write to the file or
+    // cut it while the mapping lives. The mapping is read-only.
     let mapping = unsafe { memmap2::Mmap::map(&file) }?;
     Ok(Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping))))
 }

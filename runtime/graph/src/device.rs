@@ -112,7 +112,7 @@ impl DeviceGraph {
     /// Copies a graph to the host. Edges are numbered by their arcs' order, unless the device has their numbers.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub(crate) fn download(&self, context: &Context) -> Result<Graph> {
         let (nodes, arcs, stream) = (self.nodes(), 0..self.arcs(), &context.stream);
         let offsets = self.out.offsets.read::<u32>(0..nodes + 1, stream)?;
@@ -172,7 +172,7 @@ impl DeviceGraph {
     /// Rows by target, made at the first call; of an undirected graph, [`DeviceGraph::out_rows`].
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn in_rows(&self, context: &Context) -> Result<&Csr> {
         if !self.directed {
             return Ok(&self.out);
@@ -243,7 +243,7 @@ impl DeviceGraph {
     /// The sum of the weights by arc, up to its last bits. The number of arcs if the graph has no weights.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn weight_sum(&self, context: &Context) -> Result<f64> {
         Ok(if self.is_weighted() { self.weight_summary(context)?.0 } else { self.arcs() as f64 })
     }

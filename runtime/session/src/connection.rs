@@ -1,8 +1,8 @@
 //! The two halves of a connection: messages, and the descriptor that one may have (`onrush_wire::stream`).
 //!
-//! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking, and can be
-//! mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with `Op::FromArrow` whose
-//! `bytes` is `None`. That of `Reply::Exported` is memory of a device, which its driver maps.
+//! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking,
+//! and can be mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with
+//! `Op::FromArrow` whose `bytes` is `None`. That of `Reply::Exported` is memory of a device, which its driver maps.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -46,7 +46,8 @@ impl Receiver {
         Ok((message, descriptors.into_iter().next()))
     }
 
-    /// The same from someone who may send anything: a message that there is room for, whose rest comes `within` this time.
+    /// The same from someone who may send anything: a message that there is room for, whose rest comes `within` this
+    /// time.
     pub fn receive_from_outside<T: DeserializeOwned>(
         &mut self,
         room: Room<'_>,
@@ -80,8 +81,9 @@ pub enum Room<'a> {
 #[doc(hidden)]
 pub const SMALL: usize = 1 << 20;
 
-/// Bytes of the messages that all connections are reading, limited to the size of the longest message. A client that announces long
-/// messages and does not send them delays other clients with long messages until its time is up. It takes no memory.
+/// Bytes of the messages that all connections are reading, limited to the size of the longest message. A client that
+/// announces long messages and does not send them delays other clients with long messages until its time is up. It
+/// takes no memory.
 #[derive(Debug, Default)]
 pub struct Incoming {
     bytes: Mutex<usize>,

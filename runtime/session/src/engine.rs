@@ -34,7 +34,8 @@ const REPORT: Duration = Duration::from_millis(150);
 const OOM_SCORE: &str = "600";
 /// The exit status after a fatal error of the device.
 pub const LOST: i32 = 75;
-/// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait for a GPU's kernel.
+/// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait
+/// for a GPU's kernel.
 pub const ENDLESS: Signal = Signal::VTALARM;
 /// For tests: a file; when it is there, a kernel writes where it must not.
 const FAULT: &str = "ONRUSH_TEST_FAULT";
@@ -177,7 +178,8 @@ impl Process {
                         };
                         process.tell(call, reply, descriptor);
                         if let Some(message) = lost {
-                            // Its context works no more: the supervisor starts another engine, and asks that one. No message ends half-written.
+                            // Its context works no more: the supervisor starts another engine, and asks that one. No
+                            // message ends half-written.
                             let _out = process.out.lock();
                             eprintln!("onrush-session: {message}");
                             #[expect(
@@ -197,7 +199,8 @@ impl Process {
         }
     }
 
-    /// A kernel is ended by nothing but the end of its process: the supervisor starts another engine, and asks that one for what others wait for.
+    /// A kernel is ended by nothing but the end of its process: the supervisor starts another engine, and asks that one
+    /// for what others wait for.
     fn end_the_endless(self: &Arc<Self>) {
         let process = Arc::clone(self);
         self.threads.run(move || {

@@ -1,7 +1,6 @@
 //! `onrush-session`: the session's executable. `serve` is the supervisor (in the background unless `--foreground`),
-//! `engine` the child process that it starts for itself, `worker` what a cell process starts for the kernels of `%%cuda` cells,
-//! `driver` what the engine starts for a query of a database,
-//! `probe` says which devices there are.
+//! `engine` the child process that it starts for itself, `worker` what a cell process starts for the kernels of
+//! `%%cuda` cells, `driver` what the engine starts for a query of a database, `probe` says which devices there are.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;

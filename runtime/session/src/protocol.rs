@@ -1,4 +1,5 @@
-//! What the supervisor and its engine process say to each other, over a socket pair that is the engine's standard input.
+//! What the supervisor and its engine process say to each other, over a socket pair that is the engine's standard
+//! input.
 //!
 //! Calls run concurrently and are answered in any order; `call` says which answer belongs to which.
 
@@ -17,8 +18,8 @@ pub struct ToEngine {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum EngineRequest {
-    /// A request, with the ids of the engine. Its rows (`Op::FromArrow`) come as a descriptor: an Arrow IPC file or stream. Answered as
-    /// the request; a reply that goes with shared memory comes with a descriptor.
+    /// A request, with the ids of the engine. Its rows (`Op::FromArrow`) come as a descriptor: an Arrow IPC file or
+    /// stream. Answered as the request; a reply that goes with shared memory comes with a descriptor.
     Call {
         call: EngineCall,
         /// The id of the object that the call makes.

@@ -1,7 +1,7 @@
 //! The supervisor: small and long-lived. Its only data are plans and the rows that cells sent.
 //!
-//! One thread accepts, one serves each connection, one keeps time. They share [`state::State`] behind one lock, which is
-//! never held while the engine works.
+//! One thread accepts, one serves each connection, one keeps time. They share [`state::State`] behind one lock, which
+//! is never held while the engine works.
 
 mod calls;
 #[doc(hidden)]

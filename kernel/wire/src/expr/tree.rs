@@ -1,5 +1,5 @@
-//! Expressions of any depth: how they are walked, cloned, dropped and encoded without recursion. A loop in a cell makes an
-//! expression of a hundred thousand levels as easily as one of three, and no thread's stack is that large.
+//! Expressions of any depth: how they are walked, cloned, dropped and encoded without recursion. A loop in a cell makes
+//! an expression of a hundred thousand levels as easily as one of three, and no thread's stack is that large.
 //!
 //! An encoded expression is the list of its nodes, each after its children.
 

@@ -1,7 +1,7 @@
 //! The table of algorithms.
 
-/// The table of algorithms, handed to a macro: names and defaults are NetworkX's. An option without a default has `none`. An
-/// algorithm with a single result and options has a second method for a call with options.
+/// The table of algorithms, handed to a macro: names and defaults are NetworkX's. An option without a default has
+/// `none`. An algorithm with a single result and options has a second method for a call with options.
 #[macro_export]
 macro_rules! graph_algorithms {
     ($then:ident) => {

@@ -1,9 +1,9 @@
-//! Folders that only their owner can enter, and sockets in them. What lies there is loaded and run, so that another user of the
-//! machine must neither read nor exchange it, whatever the umask and whatever he has put there before.
+//! Folders that only their owner can enter, and sockets in them. What lies there is loaded and run, so that another
+//! user of the machine must neither read nor exchange it, whatever the umask and whatever he has put there before.
 //!
-//! A path is as safe as the folders that lead to it: each must belong to the user or to root, and others may write to none but
-//! one with the sticky bit, such as `/tmp`. The owner of each symbolic link counts too. A group may write if nobody else is in it
-//! ([`accounts`]).
+//! A path is as safe as the folders that lead to it: each must belong to the user or to root, and others may write to
+//! none but one with the sticky bit, such as `/tmp`. The owner of each symbolic link counts too. A group may write if
+//! nobody else is in it ([`accounts`]).
 
 mod accounts;
 
@@ -62,8 +62,8 @@ fn check_own(folder: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// The reason for which [`private_dir`] would not make this folder, or this user could not write to it. `None`: there is no
-/// reason. Nothing is made.
+/// The reason for which [`private_dir`] would not make this folder, or this user could not write to it. `None`: there
+/// is not a reason. Nothing is made.
 pub(super) fn obstacle(path: &Path) -> Option<String> {
     let look = || -> io::Result<()> {
         let mut folder = resolve(path)?;
@@ -99,7 +99,8 @@ pub fn connect(socket: &Path) -> io::Result<UnixStream> {
     }
 }
 
-/// The process that listens at the other end of a connection, also while it is stopped. `None` if the system does not say.
+/// The process that listens at the other end of a connection, also while it is stopped. `None` if the system does not
+/// say.
 pub fn listener(stream: &UnixStream) -> Option<u32> {
     let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
     u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
@@ -179,8 +180,8 @@ fn writable_by_others(mode: u32, group: u32, is_own: impl FnOnce(u32) -> bool) -
     mode & 0o002 != 0 || mode & 0o020 != 0 && !is_own(group)
 }
 
-/// A group that holds nobody else, whatever the databases say: root's, and the one that systems make for each user, with the
-/// user's number.
+/// A group that holds nobody else, whatever the databases say: root's, and the one that systems make for each user,
+/// with the user's number.
 fn is_own_group(group: u32, user: u32) -> bool {
     group == 0 || group == user && group >= 1000
 }

@@ -23,9 +23,9 @@ pub struct ExportedColumn {
 }
 
 impl Engine {
-    /// The only column of a table for another process that has the same device. A column that is on the device is not copied there again.
-    /// `None` where the rows have to go through the host: there is no device; values are null or no numbers; they are few; the device
-    /// has no memory for the copy, or its driver gives out no descriptors.
+    /// The only column of a table for another process that has the same device. A column that is on the device is not
+    /// copied there again. `None` where the rows have to go through the host: there is no device; values are null or no
+    /// numbers; they are few; the device has no memory for the copy, or its driver gives out no descriptors.
     ///
     /// # Errors
     /// If the device is lost.

@@ -1,5 +1,5 @@
-//! Frames that are some columns of a Parquet file which is too large to be held by the cache of files. If such a frame is
-//! to be held, all cores decode the file. A scan would be read by one.
+//! Frames that are some columns of a Parquet file which is too large to be held by the cache of files. If such a frame
+//! is to be held, all cores decode the file. A scan would be read by one.
 
 use std::any::Any;
 use std::sync::Arc;

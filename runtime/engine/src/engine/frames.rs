@@ -70,8 +70,8 @@ impl Engine {
         Ok(Answer::Reply(reply))
     }
 
-    /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do not.
-    /// `at` is the place of the call, for mistakes that no token stands for. Reading a file reports to `task`.
+    /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do
+    /// not. `at` is the place of the call, for mistakes that no token stands for. Reading a file reports to `task`.
     ///
     /// # Errors
     /// Everything that can be known without running the plan: unknown columns, types, arguments, names; files that
@@ -93,7 +93,8 @@ impl Engine {
         Ok(schema)
     }
 
-    /// As [`Engine::step`] with [`Op::Read`]; says what the files can be recognised by. With `marked` they must be those files, unchanged.
+    /// As [`Engine::step`] with [`Op::Read`]; says what the files can be recognised by. With `marked` they must be
+    /// those files, unchanged.
     ///
     /// # Errors
     /// As there, and if a file has changed.
@@ -337,8 +338,8 @@ impl Engine {
         Ok(self.held(&*self.frame(id)?).is_some())
     }
 
-    /// Writes a frame to a file; returns its absolute path, rows and bytes. Rows that are not held are written as they are computed, and
-    /// kept if they take no more than a part of the session's memory.
+    /// Writes a frame to a file; returns its absolute path, rows and bytes. Rows that are not held are written as they
+    /// are computed, and kept if they take no more than a part of the session's memory.
     pub fn write(&self, id: FrameId, sink: &Sink, task: &TaskHandle) -> Result<(String, u64, u64), Diagnostic> {
         let frame = self.frame(id)?;
         let mut writer = onrush_io::FrameWriter::create(sink, &frame.schema)?;

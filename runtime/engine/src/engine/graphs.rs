@@ -1,7 +1,7 @@
 //! Graphs: indexes over frames of edges, which are kept for the next calls, and calls of algorithms as steps.
 //!
-//! Ids become numbers of nodes in `runtime/graph-arrow`; the algorithms are in `runtime/graph`. An index is kept by the key of the frame
-//! and the columns.
+//! Ids become numbers of nodes in `runtime/graph-arrow`; the algorithms are in `runtime/graph`. An index is kept by the
+//! key of the frame and the columns.
 
 mod device;
 

@@ -46,8 +46,9 @@ pub async fn of(
     onrush_gpu::place(stoppable(RULES.for_cpu(first, config)?)?, accelerator)
 }
 
-/// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of ours are needed: a plan of which
-/// nodes do not have what they ask for yet, as joins of several partitions, goes through them here, too.
+/// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of
+/// ours are needed: a plan of which nodes do not have what they ask for yet, as joins of several partitions, goes
+/// through them here, too.
 #[derive(Debug)]
 pub struct PlannerGuard;
 

@@ -1,5 +1,5 @@
-//! Physical plans that ran, to run again: the same step over the same rows is planned once. A plan holds the rows that it reads, so
-//! only plans over rows that frames hold are kept, and all of them go when such a frame does.
+//! Physical plans that ran, to run again: the same step over the same rows is planned once. A plan holds the rows that
+//! it reads, so only plans over rows that frames hold are kept, and all of them go when such a frame does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

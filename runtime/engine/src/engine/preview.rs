@@ -36,8 +36,8 @@ pub struct HeadTail {
 }
 
 impl Engine {
-    /// The rows of a frame, if the session has room for them; else as many of the first and last as are asked for. It is computed if
-    /// it is neither held nor known to be too large.
+    /// The rows of a frame, if the session has room for them; else as many of the first and last as are asked for. It
+    /// is computed if it is neither held nor known to be too large.
     pub fn whole(
         &self,
         frame: &Arc<Frame>,
@@ -88,7 +88,8 @@ impl Engine {
         Ok(FrameRows::Ends(HeadTail { first: first.head(head), last: last.tail(tail), rows, nulls: Some(nulls) }))
     }
 
-    /// The rows of a frame one batch after another, which runs meanwhile. If they take no more than `keep` bytes, they are kept and given.
+    /// The rows of a frame one batch after another, which runs meanwhile. If they take no more than `keep` bytes, they
+    /// are kept and given.
     pub fn stream_and_keep(
         &self,
         frame: &Frame,

@@ -199,8 +199,8 @@ impl Engine {
         if !steady {
             return Ok((physical, None));
         }
-        // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept: the same step of
-        // another cell has its mistake at another place.
+        // What is kept does not run itself: it would hold what its joins have built. A plan that failed is not kept:
+        // the same step of another cell has its mistake at another place.
         Ok((reset_plan_states(Arc::clone(&physical)).map_err(diagnose)?, Some((physical, made))))
     }
 
@@ -220,7 +220,8 @@ impl Engine {
         self.drain_plan(schema, physical, task)
     }
 
-    /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it can run again as it is.
+    /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it
+    /// can run again as it is.
     fn physical(&self, plan: &LogicalPlan, task: &TaskHandle) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
         let mut ready = HashMap::new();
         self.prepare(plan, &mut ready, task)?;
@@ -239,8 +240,8 @@ impl Engine {
         Ok((physical, steady))
     }
 
-    /// The rows of a frame that is to be held, of a plan that is one fragment for the device: they stay there, and come to
-    /// the host while nobody waits. `None` if the plan is another one, or the rows would not fit.
+    /// The rows of a frame that is to be held, of a plan that is one fragment for the device: they stay there, and come
+    /// to the host while nobody waits. `None` if the plan is another one, or the rows would not fit.
     pub(super) fn run_on_device(&self, frame: &Frame, task: &TaskHandle) -> Result<Option<Table>, Diagnostic> {
         if self.accelerator.is_none() {
             return Ok(None);
@@ -288,7 +289,8 @@ impl Engine {
         done.map_err(|panic| panicked(&*panic))
     }
 
-    /// The rows of inputs that are there, or that are computed before the plan is made. The plans of all other inputs become a part of it.
+    /// The rows of inputs that are there, or that are computed before the plan is made. The plans of all other inputs
+    /// become a part of it.
     fn prepare(
         &self,
         plan: &LogicalPlan,
@@ -343,8 +345,8 @@ impl Engine {
         Ok(())
     }
 
-    /// The rows of a frame that several plans or nodes read, computed now and kept, unless they take more than a part of the session's
-    /// memory.
+    /// The rows of a frame that several plans or nodes read, computed now and kept, unless they take more than a part
+    /// of the session's memory.
     fn small_rows(&self, frame: &Arc<Frame>, task: &TaskHandle) -> Result<Option<Arc<Table>>, Diagnostic> {
         let _running = self.alone(frame, task)?;
         if let Some(table) = self.held(frame) {
@@ -447,7 +449,8 @@ async fn drain(
         let Some(batch) = batch else { return Ok(batches) };
         let batch = batch.map_err(diagnose)?;
         task.add_rows(batch.num_rows() as u64);
-        // Batches of string views share their buffers, and each batch would count them again. Therefore a value counts as 16 bytes.
+        // Batches of string views share their buffers, and each batch would count them again. Therefore a value counts
+        // as 16 bytes.
         bytes += batch.columns().iter().map(|c| (c.len() * 16) as u64).sum::<u64>();
         task.set_memory(bytes);
         if bytes > limit {

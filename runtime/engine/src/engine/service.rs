@@ -1,5 +1,5 @@
-//! Calls and their answers, as the services of the engine process see them: this crate's for frames, models and graphs, and the views of
-//! `runtime/explore`. A new call is an arm in the service of its family.
+//! Calls and their answers, as the services of the engine process see them: this crate's for frames, models and graphs,
+//! and the views of `runtime/explore`. A new call is an arm in the service of its family.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Rows that frames hold for good. If they exceed their limit of memory, the least recently used tables are spilled to disk. A spilled
-//! table is memory-mapped, so readers notice only the time.
+//! Rows that frames hold for good. If they exceed their limit of memory, the least recently used tables are spilled to
+//! disk. A spilled table is memory-mapped, so readers notice only the time.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -31,8 +31,8 @@ impl Store {
 }
 
 impl Engine {
-    /// Moves what was used longest ago to disk, as long as frames hold more than they may. What cannot be written stays: the frames are there, and
-    /// the system has the last word about its memory.
+    /// Moves what was used longest ago to disk, as long as frames hold more than they may. What cannot be written
+    /// stays: the frames are there, and the system has the last word about its memory.
     pub(super) fn make_room(&self, task: &TaskHandle) {
         let Some(folder) = &self.store.folder else { return };
         let _busy = match self.store.busy.try_lock() {

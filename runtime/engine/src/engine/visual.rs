@@ -1,5 +1,5 @@
-//! Views of rows on a device: the pixels of rasters, and the passes of dashboards. The kernels are `onrush_kernels::raster` and
-//! `onrush_kernels::crossfilter`.
+//! Views of rows on a device: the pixels of rasters, and the passes of dashboards. The kernels are
+//! `onrush_kernels::raster` and `onrush_kernels::crossfilter`.
 
 use std::sync::Arc;
 
@@ -51,8 +51,8 @@ pub struct SlotView {
     pub own: u16,
 }
 
-/// Runs work on a stream, with columns of others moved out of the device's memory where it needs that. Nothing runs any more when it
-/// returns, so that the next pass may take another stream.
+/// Runs work on a stream, with columns of others moved out of the device's memory where it needs that. Nothing runs any
+/// more when it returns, so that the next pass may take another stream.
 fn pass<T>(
     accelerator: &Accelerator,
     rows: u64,
@@ -86,8 +86,9 @@ impl Engine {
         self.accelerator.as_ref().filter(|accelerator| rows >= least(accelerator).max(1))
     }
 
-    /// The positions of the rows of a frame, if its rows are held, the expressions are columns of plain numbers without nulls, and there is
-    /// a device with memory for them. A plan is not run for them: it may give more rows than memory holds.
+    /// The positions of the rows of a frame, if its rows are held, the expressions are columns of plain numbers without
+    /// nulls, and there is a device with memory for them. A plan is not run for them: it may give more rows than memory
+    /// holds.
     ///
     /// # Errors
     /// Those of the device, and a frame that is not there.
@@ -132,7 +133,7 @@ impl Engine {
     /// Slots and positions of rows, if there is a device with memory for them. No row fails a filter yet.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     ///
     /// # Panics
     /// If there are other numbers of slots or positions than rows.
@@ -186,7 +187,7 @@ impl DevicePositions {
     /// The range of the finite positions. `None` if the device has too little memory.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn extent(&self) -> Result<Option<PositionExtent>, Diagnostic> {
         if_there_is_memory(pass(&self.accelerator, self.rows, |context| self.columns()?.extent(context)))
     }
@@ -194,7 +195,7 @@ impl DevicePositions {
     /// The rows at each pixel, row by row from the top. `None` if the device has too little memory.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn count(&self, window: &PixelWindow) -> Result<Option<Vec<u32>>, Diagnostic> {
         if_there_is_memory(pass(&self.accelerator, self.rows, |context| self.columns()?.count(context, window, None)))
     }
@@ -216,7 +217,7 @@ impl DeviceSlots {
     /// The rows of each slot of each view that fail none of the filters `bits` but the view's own.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn count(&self, views: &[SlotView], bits: u16) -> Result<Vec<Vec<u64>>, Diagnostic> {
         let counted = |view| CountedView { axes: self.axes(view), count: view.count, own: view.own };
         let counted: Vec<CountedView<'_>> = views.iter().map(counted).collect();
@@ -224,11 +225,11 @@ impl DeviceSlots {
         self.run(|context| crossfilter::count(context, &counted, filters, self.rows))
     }
 
-    /// Sets the bit of a filter for the rows whose slot it does not keep, and clears it for the others. `kept` has an entry for each slot;
-    /// without it all rows are kept.
+    /// Sets the bit of a filter for the rows whose slot it does not keep, and clears it for the others. `kept` has an
+    /// entry for each slot; without it all rows are kept.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn mark(&self, view: &SlotView, kept: Option<&[bool]>, bit: u16) -> Result<(), Diagnostic> {
         let axes = self.axes(view);
         self.run(|context| crossfilter::mark(context, &axes, kept, bit, (&self.failed, self.rows)))
@@ -237,7 +238,7 @@ impl DeviceSlots {
     /// Sets the bit for the rows that `fails`, which has a 1 or a 0 for each row, and clears it for the others.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn mark_rows(&self, fails: &[u8], bit: u16) -> Result<(), Diagnostic> {
         self.run(|context| {
             let slots = context.upload(fails)?;
@@ -254,7 +255,7 @@ impl DeviceSlots {
     /// Sets the bit for the rows outside of a window of a raster, and clears it for the others.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn mark_window(&self, at: usize, window: &PixelWindow, bit: u16) -> Result<(), Diagnostic> {
         self.run(|context| self.positions(at)?.mark(context, window, bit, &self.failed))
     }
@@ -262,7 +263,7 @@ impl DeviceSlots {
     /// The rows at each pixel of a raster that fail none of the filters `bits`, row by row from the top.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn raster(&self, at: usize, window: &PixelWindow, bits: u16) -> Result<Vec<u32>, Diagnostic> {
         let filters = (bits != 0).then_some(FailedFilters { failed: &self.failed, bits });
         self.run(|context| self.positions(at)?.count(context, window, filters))

@@ -1,6 +1,7 @@
 //! Formats physical expressions in the syntax of a cell.
 //!
-//! Positions and casts between string layouts are left out, and hidden columns are replaced by the expressions that they hold.
+//! Positions and casts between string layouts are left out, and hidden columns are replaced by the expressions that
+//! they hold.
 
 use std::any::Any;
 use std::collections::HashMap;

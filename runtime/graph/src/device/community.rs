@@ -23,8 +23,8 @@ const _: () = assert!(CLASSES as u64 == moving::CLASSES);
 /// [`community::louvain_communities`] on a device.
 ///
 /// # Errors
-/// Those of the device. Also if a parameter is out of range, a weight is negative, there are too many arcs, or the user
-/// stops it.
+/// Errors of the device. Also if a parameter is out of range, a weight is negative, there are too many arcs, or the
+/// user stops it.
 pub fn louvain_communities(
     graph: &DeviceGraph,
     options: &CommunityOptions,
@@ -73,8 +73,8 @@ pub fn louvain_communities(
 /// [`community::leiden_communities`] on a device.
 ///
 /// # Errors
-/// Those of the device. Also if a parameter is out of range, a weight is negative, there are too many arcs, or the user
-/// stops it.
+/// Errors of the device. Also if a parameter is out of range, a weight is negative, there are too many arcs, or the
+/// user stops it.
 pub fn leiden_communities(
     graph: &DeviceGraph,
     options: &CommunityOptions,
@@ -105,7 +105,7 @@ pub fn leiden_communities(
 /// [`community::modularity`] on a device. With negative weights it is found on the host.
 ///
 /// # Errors
-/// Those of the device. Also if numbers are missing or too large, the resolution is not finite, or there are too many
+/// Errors of the device. Also if numbers are missing or too large, the resolution is not finite, or there are too many
 /// arcs.
 pub fn modularity(
     graph: &DeviceGraph,

@@ -23,7 +23,7 @@ impl DeviceComponents {
     /// Copies the components to the host.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn download(&self, context: &Context) -> Result<Components> {
         Ok(Components { component: self.component.download(context)?, sizes: self.sizes.download(context)? })
     }

@@ -10,7 +10,7 @@ use crate::run::Run;
 /// [`crate::degree::degree`] on a device.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u64>> {
     let run = Run::silent();
     let rounds = DeviceRounds::new(graph, context, &run)?;
@@ -24,7 +24,7 @@ pub fn degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u64
 /// [`crate::degree::in_degree`] on a device.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn in_degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u64>> {
     if !graph.is_directed() {
         return degree(graph, context);
@@ -35,7 +35,7 @@ pub fn in_degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<
 /// [`crate::degree::out_degree`] on a device.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn out_degree(graph: &DeviceGraph, context: &Context) -> Result<DeviceValues<u64>> {
     if !graph.is_directed() {
         return degree(graph, context);
@@ -60,7 +60,7 @@ fn lengths(
 /// [`crate::degree::degree_centrality`] on a device, of degrees: those of edges in, out, or both.
 ///
 /// # Errors
-/// Those of the device.
+/// Errors of the device.
 pub fn centrality(degrees: &DeviceValues<u64>, context: &Context) -> Result<DeviceValues<f64>> {
     let nodes = degrees.len();
     let out = context.allocate(8 * nodes as u64)?;

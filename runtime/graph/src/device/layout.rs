@@ -11,7 +11,7 @@ use crate::run::Run;
 /// [`crate::layout::forceatlas2_layout`] on a device.
 ///
 /// # Errors
-/// Those of the device. Also if a parameter is out of range, there is not one finite position for each node, or the
+/// Errors of the device. Also if a parameter is out of range, there is not one finite position for each node, or the
 /// user stops it.
 pub fn forceatlas2_layout(
     graph: &DeviceGraph,

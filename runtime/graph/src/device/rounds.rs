@@ -26,7 +26,7 @@ pub struct DeviceRounds<'a> {
 
 impl<'a> DeviceRounds<'a> {
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn new(graph: &'a DeviceGraph, context: &'a Context, run: &'a Run<'a>) -> Result<DeviceRounds<'a>> {
         Ok(DeviceRounds { graph, context, run, flag: graph.take_flag(context)? })
     }
@@ -34,7 +34,7 @@ impl<'a> DeviceRounds<'a> {
     /// Waits for the stream and copies the first words of `state`. About 5 us where the stream is idle.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn look<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
         Ok(graph::look(self.context, &self.flag, state)?)
     }
@@ -42,7 +42,7 @@ impl<'a> DeviceRounds<'a> {
     /// [`DeviceRounds::look`], and makes the words 0 for the next iteration.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn look_and_clear<const N: usize>(&self, state: &Buffer) -> Result<[u64; N]> {
         Ok(graph::look_and_clear(self.context, &self.flag, state)?)
     }
@@ -50,7 +50,7 @@ impl<'a> DeviceRounds<'a> {
     /// Waits for the stream, so that results may be read on others.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn finish(&self) -> Result<()> {
         Ok(self.context.stream.synchronize()?)
     }

@@ -43,7 +43,7 @@ impl<T: Pod> DeviceValues<T> {
     /// Copies the values to the host.
     ///
     /// # Errors
-    /// Those of the device.
+    /// Errors of the device.
     pub fn download(&self, context: &Context) -> Result<Vec<T>> {
         Ok(self.buffer.read::<T>(0..self.count, &context.stream)?)
     }

@@ -1,5 +1,6 @@
-//! One NaN in device memory: every NaN of a float column gets the bits of [`f64::NAN`], in place. Arithmetic on a device gives NaNs of
-//! either sign. A pass over a column reads memory at the device's rate, and the host need not look at the values.
+//! One NaN in device memory: every NaN of a float column gets the bits of [`f64::NAN`], in place. Arithmetic on a
+//! device gives NaNs of either sign. A pass over a column reads memory at the device's rate, and the host need not look
+//! at the values.
 
 use onrush_device::Arguments;
 use onrush_kernels::{Program, Scalar, headers};
@@ -14,8 +15,8 @@ use crate::launch::stream_context::StreamContext;
 const MIN_ROWS: u64 = 1 << 15;
 
 impl DeviceTable {
-    /// Gives the float columns of a large table the one NaN. True for each column in which the host need not look for others: a float
-    /// column of a large table, and a column without floats.
+    /// Gives the float columns of a large table the one NaN. True for each column in which the host need not look for
+    /// others: a float column of a large table, and a column without floats.
     ///
     /// Columns of inputs may be among the columns: they have the one NaN already, and are not written.
     ///

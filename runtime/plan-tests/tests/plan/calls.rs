@@ -1,4 +1,5 @@
-//! Calls of functions with options and selectors, and the correlation of groups. Values from Polars 2.1 unless a test says otherwise.
+//! Calls of functions with options and selectors, and the correlation of groups. Values from Polars 2.1 unless a test
+//! says otherwise.
 
 use onrush_wire::plan::{JoinKind, Op};
 use onrush_wire::{BinaryOp, Expr};

@@ -1,5 +1,5 @@
-//! Device columns that another process maps: some are exported, others are not, and neither is copied through the host. Expected
-//! values are closed forms.
+//! Device columns that another process maps: some are exported, others are not, and neither is copied through the host.
+//! Expected values are closed forms.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -42,7 +42,8 @@ fn persisted(bench: &TestEngine, of: FrameId) -> FrameId {
     new
 }
 
-/// Twelve times as many rows, so that bytes are enough, too: the numbers from 0 to 99 over and over, as each type, in three batches.
+/// Twelve times as many rows, so that bytes are enough, too: the numbers from 0 to 99 over and over, as each type, in
+/// three batches.
 fn of_all_types(bench: &TestEngine) -> FrameId {
     let types = [
         Arrow::Int8,

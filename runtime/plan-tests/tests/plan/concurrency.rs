@@ -1,4 +1,5 @@
-//! Concurrent queries on a device, and queries that ran before over other rows. An execution never uses cached state of other rows.
+//! Concurrent queries on a device, and queries that ran before over other rows. An execution never uses cached state of
+//! other rows.
 
 use std::sync::Arc;
 
@@ -104,7 +105,8 @@ fn a_query_that_ran_before_sees_the_rows_that_there_are_now() {
     }
 }
 
-/// By hand: `upper` keeps the order of the strings of the first table, and changes that of the second; `nullif` makes a string null.
+/// By hand: `upper` keeps the order of the strings of the first table, and changes that of the second; `nullif` makes a
+/// string null.
 #[test]
 fn columns_of_the_same_numbers_have_their_own_texts() {
     let device = only_device();

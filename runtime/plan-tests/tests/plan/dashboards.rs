@@ -1,5 +1,5 @@
-//! Dashboards: the counts of every view under random filters are those of a plain loop over the rows, the condition of the filters
-//! selects as many rows as the dashboard says, and the sums of a brush are those of the views.
+//! Dashboards: the counts of every view under random filters are those of a plain loop over the rows, the condition of
+//! the filters selects as many rows as the dashboard says, and the sums of a brush are those of the views.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Trainings and predictions on a device: the emulated one, or a GPU (`ONRUSH_TEST_ENGINE=cuda`). Values are scikit-learn's
-//! (`tests/learn/expect_*.py`), in the same files that the tests of the estimators on the host read.
+//! Trainings and predictions on a device: the emulated one, or a GPU (`ONRUSH_TEST_ENGINE=cuda`). Values are
+//! scikit-learn's (`tests/learn/expect_*.py`), in the same files that the tests of the estimators on the host read.
 
 use std::sync::Arc;
 

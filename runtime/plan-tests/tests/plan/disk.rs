@@ -1,4 +1,5 @@
-//! Rows that frames hold and that memory has no room for: they go to disk and are read from there. Expected sums are closed forms.
+//! Rows that frames hold and that memory has no room for: they go to disk and are read from there. Expected sums are
+//! closed forms.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +45,8 @@ fn on_disk(bench: &TestEngine, id: FrameId) -> bool {
     residents.iter().find(|(other, _)| *other == id).expect("it holds its rows").1.is_on_disk()
 }
 
-/// The sum, the count of valid strings and the count of `oak`, by hand. `oak` is at n % 3 == 1, but rows with n % 30 == 10 are null.
+/// The sum, the count of valid strings and the count of `oak`, by hand. `oak` is at n % 3 == 1, but rows with n % 30 ==
+/// 10 are null.
 fn expected(from: i64) -> String {
     let oaks = (0..ROWS).filter(|n| n % 3 == 1).count() - (0..ROWS).filter(|n| n % 30 == 10).count();
     format!("s c o g|{} {} {oaks} 6", ROWS * from + ROWS * (ROWS - 1) / 2, ROWS - ROWS / 10)

@@ -151,8 +151,8 @@ fn describe_and_casts_are_shown_as_they_were_written() {
     assert!(text.contains("s = s as i64"), "{text}");
 }
 
-/// The emulated device with little memory: what does not fit runs on the CPU, and smaller queries go on. Expected values are sums of
-/// arithmetic series.
+/// The emulated device with little memory: what does not fit runs on the CPU, and smaller queries go on. Expected
+/// values are sums of arithmetic series.
 #[test]
 fn what_does_not_fit_on_a_device_has_the_same_answer() {
     let config = EngineConfig {
@@ -176,7 +176,8 @@ fn what_does_not_fit_on_a_device_has_the_same_answer() {
     assert_eq!(bench.rows(sum(small)), "n|499500");
 }
 
-/// An aggregate, an order and a join over ten times the memory of the device; what is in order comes from the standard library.
+/// An aggregate, an order and a join over ten times the memory of the device; what is in order comes from the standard
+/// library.
 #[test]
 fn data_of_ten_times_the_device_has_the_same_answers() {
     const LIMIT: u64 = 1 << 20;

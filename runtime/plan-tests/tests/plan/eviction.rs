@@ -1,5 +1,5 @@
-//! Columns that are evicted from the device and restored. The rows are the same, whatever form the evicted column had. Expected values
-//! are the CPU's.
+//! Columns that are evicted from the device and restored. The rows are the same, whatever form the evicted column had.
+//! Expected values are the CPU's.
 
 use std::sync::Arc;
 

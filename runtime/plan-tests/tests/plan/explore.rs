@@ -1,4 +1,5 @@
-//! What a table explorer gets: orders against the sort of frames, pages, filters, summaries against calculations by hand.
+//! What a table explorer gets: orders against the sort of frames, pages, filters, summaries against calculations by
+//! hand.
 
 use std::sync::Arc;
 
@@ -197,7 +198,8 @@ fn a_view_is_written_in_its_order() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// A plan with more rows than the session may hold is counted, looked at, filtered and written all the same; numbers by hand.
+/// A plan with more rows than the session may hold is counted, looked at, filtered and written all the same; numbers by
+/// hand.
 #[test]
 fn plans_with_more_rows_than_memory_are_looked_at() {
     let bench = TestEngine::of(EngineConfig { memory_limit: 12 << 20, ..EngineConfig::default() });
@@ -235,7 +237,8 @@ fn plans_with_more_rows_than_memory_are_looked_at() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Written as they are computed, not held first: the values are counted by hand, and the task's rows are those of the file.
+/// Written as they are computed, not held first: the values are counted by hand, and the task's rows are those of the
+/// file.
 #[test]
 fn more_rows_than_memory_are_written() {
     let bench = TestEngine::of(EngineConfig { memory_limit: 4 << 20, ..EngineConfig::default() });

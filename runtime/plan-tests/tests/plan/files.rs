@@ -1,4 +1,5 @@
-//! Frames that are written by the engine and read again: folders of Parquet that are scanned, and formats that are held.
+//! Frames that are written by the engine and read again: folders of Parquet that are scanned, and formats that are
+//! held.
 
 use std::sync::Arc;
 
@@ -10,8 +11,8 @@ use onrush_wire::plan::{Format, Op, ParquetOptions, Sink, SinkFormat, Source};
 
 use super::support::*;
 
-/// 80 rows: `i` counts them, `k` is 1 for the first half and 2 for the other, and `x` is 0, 20, 40 and 60 for ten rows each,
-/// in each half, but for one NaN.
+/// 80 rows: `i` counts them, `k` is 1 for the first half and 2 for the other, and `x` is 0, 20, 40 and 60 for ten rows
+/// each, in each half, but for one NaN.
 fn rows(bench: &TestEngine) -> FrameId {
     let x = (0..80).map(|i| if i % 40 == 15 { f64::NAN } else { f64::from(i % 40 / 10) * 20.0 });
     let x: ArrayRef = Arc::new(x.map(Some).collect::<Float64Array>());

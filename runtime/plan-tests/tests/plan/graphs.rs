@@ -1,5 +1,5 @@
-//! Algorithms on graphs: on a device (the emulated one, or a GPU with `ONRUSH_TEST_ENGINE=cuda`) they give what the host gives. That the
-//! host is right is shown against NetworkX in `runtime/graph/tests` and `tests/graph`.
+//! Algorithms on graphs: on a device (the emulated one, or a GPU with `ONRUSH_TEST_ENGINE=cuda`) they give what the
+//! host gives. That the host is right is shown against NetworkX in `runtime/graph/tests` and `tests/graph`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Groups of which more are than fit into shared memory, on the emulated device: rows are moved to their part of the groups first.
+//! Groups of which more are than fit into shared memory, on the emulated device: rows are moved to their part of the
+//! groups first.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use super::support::{TestEngine, only_device};
 
 const ROWS: i64 = 60_000;
 
-/// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 fn mixed(row: i64, seed: u64) -> u64 {
     let mut z = (row as u64).wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,7 +19,8 @@ fn mixed(row: i64, seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// `k` has 3,001 values, `h` one for half of the rows; `o` is in order, `w` has 300 that lie anywhere. All but `o` have nulls.
+/// `k` has 3,001 values, `h` one for half of the rows; `o` is in order, `w` has 300 that lie anywhere. All but `o` have
+/// nulls.
 fn table(bench: &TestEngine) -> FrameId {
     let there = |row: i64, seed: u64| !mixed(row, seed).is_multiple_of(13);
     let ints = |seed: u64, of: &dyn Fn(u64) -> i64| -> ArrayRef {

@@ -1,5 +1,5 @@
-//! Joins by one key on a device: foreign-key joins, and joins that are nearly so. Values are calculated by hand: `u.z` is ten times its
-//! key.
+//! Joins by one key on a device: foreign-key joins, and joins that are nearly so. Values are calculated by hand: `u.z`
+//! is ten times its key.
 
 use std::sync::Arc;
 
@@ -117,7 +117,8 @@ fn one_behind_the_other() {
     assert_eq!(of(&bench, sql, t, u), expected);
 }
 
-/// A key of those that lie anywhere: the multiples of 2^64 over the golden ratio (Knuth, "The Art of Computer Programming" 3, 6.4).
+/// A key of those that lie anywhere: the multiples of 2^64 over the golden ratio (Knuth, "The Art of Computer
+/// Programming" 3, 6.4).
 fn anywhere(number: i64) -> i64 {
     (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as i64
 }
@@ -173,7 +174,8 @@ fn keys_that_lie_anywhere_are_numbered_from_the_second_time_on() {
     }
 }
 
-/// Keys of other types, conditions in addition to the key, and several joins by it. Expected rows are DataFusion's on the CPU.
+/// Keys of other types, conditions in addition to the key, and several joins by it. Expected rows are DataFusion's on
+/// the CPU.
 #[test]
 fn numbered_keys_of_other_types_and_conditions() {
     let key = |number: i64| (anywhere(number) as u64) >> 1;
@@ -217,7 +219,8 @@ fn numbered_keys_of_other_types_and_conditions() {
     assert_eq!(programs.iter().filter(|program| program.body.contains("number_rows")).count(), 3);
 }
 
-/// Dense keys whose rows are sorted, once and several times each, of tables that are larger than what the cache is said to hold.
+/// Dense keys whose rows are sorted, once and several times each, of tables that are larger than what the cache is said
+/// to hold.
 #[test]
 fn rows_of_large_tables_are_sorted_by_their_keys() {
     let frames = |bench: &TestEngine| {
@@ -294,8 +297,8 @@ fn rows_of_large_tables_are_sorted_by_their_keys() {
     }
 }
 
-/// Keys that are computed and lie anywhere, of a table that is larger than what the cache is said to hold: the rows of both are moved to their parts. The
-/// rows are the processor's, by DataFusion.
+/// Keys that are computed and lie anywhere, of a table that is larger than what the cache is said to hold: the rows of
+/// both are moved to their parts. The rows are the processor's, by DataFusion.
 #[test]
 fn rows_of_both_tables_are_moved_by_hashed_keys() {
     let frames = |bench: &TestEngine| {

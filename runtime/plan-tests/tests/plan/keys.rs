@@ -1,6 +1,7 @@
 //! Keys of kept results: whatever was asked before, a second frame, parameter or file has its own answer.
 //!
-//! Values are those of NetworkX 3.6.1 where a test says so. Elsewhere two engines are asked for the same things in the opposite order.
+//! Values are those of NetworkX 3.6.1 where a test says so. Elsewhere two engines are asked for the same things in the
+//! opposite order.
 
 use std::sync::Arc;
 

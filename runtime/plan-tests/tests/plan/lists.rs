@@ -1,5 +1,5 @@
-//! Lists on the emulated device: of more rows than the tables of `tests/sql` have, and the steps of frames. Expected is what DataFusion gives
-//! on the processor, or what is computed by hand.
+//! Lists on the emulated device: of more rows than the tables of `tests/sql` have, and the steps of frames. Expected is
+//! what DataFusion gives on the processor, or what is computed by hand.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ fn listed(lengths: &[usize], items: ArrayRef) -> ArrayRef {
     Arc::new(ListArray::new(field, offsets, items, Some(nulls)))
 }
 
-/// `n` counts rows, `k` is a key, `l`, `t`, `b` and `m` are lists of numbers, strings, booleans and decimals, `o` is a string of several
-/// words.
+/// `n` counts rows, `k` is a key, `l`, `t`, `b` and `m` are lists of numbers, strings, booleans and decimals, `o` is a
+/// string of several words.
 fn table(bench: &TestEngine, rows: usize) -> FrameId {
     let lengths: Vec<usize> = (0..rows).map(|row| if row % 97 == 5 { 70 } else { row * 7 % 5 }).collect();
     let all: usize = lengths.iter().sum();
@@ -123,7 +123,8 @@ fn frames_explode_and_collect() {
     }
 }
 
-/// The two zeros are one key, and so is what is not a number, whatever its sign: the processor takes such signs for two.
+/// The two zeros are one key, and so is what is not a number, whatever its sign: the processor takes such signs for
+/// two.
 #[test]
 fn floats_are_one_group() {
     let bench = only_device();

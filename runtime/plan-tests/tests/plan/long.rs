@@ -1,5 +1,5 @@
-//! Expressions, queries and plans that programs write: answered, or refused in a sentence, and in a time that grows as they do. Values come
-//! from arithmetic.
+//! Expressions, queries and plans that programs write: answered, or refused in a sentence, and in a time that grows as
+//! they do. Values come from arithmetic.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,7 +37,8 @@ fn numbers(bench: &TestEngine) -> FrameId {
     ])
 }
 
-/// Much less than a growth with the square of the terms takes, and enough for a busy machine. On the stack that calls have in an engine.
+/// Much less than a growth with the square of the terms takes, and enough for a busy machine. On the stack that calls
+/// have in an engine.
 fn quickly<T: Send>(what: &str, work: impl FnOnce() -> T + Send) -> T {
     let begun = Instant::now();
     let done = std::thread::scope(|scope| {

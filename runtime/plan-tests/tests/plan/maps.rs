@@ -1,5 +1,5 @@
-//! Maps: rasters in projected positions, the checks of degrees, and the values of regions. Positions are those of d3-geo 3.1.2
-//! (`kernel/map/data/points.csv`), the rest is by hand.
+//! Maps: rasters in projected positions, the checks of degrees, and the values of regions. Positions are those of
+//! d3-geo 3.1.2 (`kernel/map/data/points.csv`), the rest is by hand.
 
 use std::sync::Arc;
 

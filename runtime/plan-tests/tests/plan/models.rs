@@ -1,5 +1,5 @@
-//! Models in plans: columns of a fitted model as expressions, metrics as aggregates, splits as steps. Values by hand, and from scikit-learn 1.9.1
-//! where a test says so.
+//! Models in plans: columns of a fitted model as expressions, metrics as aggregates, splits as steps. Values by hand,
+//! and from scikit-learn 1.9.1 where a test says so.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Functions of `%%cuda` cells in expressions, on the CPU and on the emulated device. Values by hand, those of `distance` and `steps` from Python.
+//! Functions of `%%cuda` cells in expressions, on the CPU and on the emulated device. Values by hand, those of
+//! `distance` and `steps` from Python.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! NaN is one value, above all numbers, wherever it came from: a processor gives `0.0 / 0.0` a minus sign, and files have any.
-//! Values from Polars 2.1: the same expressions on the same frames. The processor and the device agree.
+//! NaN is one value, above all numbers, wherever it came from: a processor gives `0.0 / 0.0` a minus sign, and files
+//! have any. Values from Polars 2.1: the same expressions on the same frames. The processor and the device agree.
 
 use onrush_wire::expr::SortKey;
 use onrush_wire::plan::{JoinKind, Keep, Op};

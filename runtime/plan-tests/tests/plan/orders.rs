@@ -1,4 +1,5 @@
-//! Orders over more rows than the tables of `tests/sql` have, on the emulated device. What is expected is the standard library's stable sort.
+//! Orders over more rows than the tables of `tests/sql` have, on the emulated device. What is expected is the standard
+//! library's stable sort.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -129,7 +130,8 @@ fn the_first_rows_are_found_by_a_sample_or_without() {
         expected.truncate(rows);
         expected
     };
-    // The emulated device leaves 2401 and 3097 candidates: too many to come to the host by themselves, and too many for the host. Below, they come.
+    // The emulated device leaves 2401 and 3097 candidates: too many to come to the host by themselves, and too many for
+    // the host. Below, they come.
     for rows in [1, 7, 60] {
         let found = column(&bench, &data, &format!("select n from t order by c limit {rows}"));
         assert_eq!(numbers(&found), first(rows, &|_| true));

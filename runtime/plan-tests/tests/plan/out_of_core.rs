@@ -1,4 +1,5 @@
-//! Queries over ten times the memory of the emulated device, which runs them out of core. The answers are DataFusion's on the CPU.
+//! Queries over ten times the memory of the emulated device, which runs them out of core. The answers are DataFusion's
+//! on the CPU.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -23,7 +24,8 @@ fn small() -> EngineConfig {
     }
 }
 
-/// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// A row's number as one that looks like chance (Steele, Lea and Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 fn mixed(row: i64, seed: u64) -> u64 {
     let mut z = (row as u64).wrapping_add(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -139,7 +141,8 @@ fn what_does_not_fit_runs_in_parts() {
     assert!(held.used < LIMIT && held.reserved == 0, "{held:?}");
 }
 
-/// The processor's joins and windows hold their rows: who asks for more than there is learns what for, and what is free.
+/// The processor's joins and windows hold their rows: who asks for more than there is learns what for, and what is
+/// free.
 #[test]
 fn what_the_processor_has_no_memory_for_says_so() {
     let bench = TestEngine::of(EngineConfig { memory_limit: 8 << 20, ..EngineConfig::default() });
@@ -179,9 +182,10 @@ fn joined_parts_are_in_the_order_of_the_left_side() {
     assert!(small.engine.accelerator().unwrap().partitions_run.load(Ordering::Relaxed) > 5);
 }
 
-/// Joins with more pairs than one execution can have: 2^32 on a GPU. On the emulated device joins without keys have a limit of 2^26,
-/// because pairs are slow there. Aggregates of the pairs run in partitions. If a query takes a few rows or a top-k of the pairs, the CPU
-/// takes over, which holds one batch of pairs at a time. By hand: the sum of products is the product of sums.
+/// Joins with more pairs than one execution can have: 2^32 on a GPU. On the emulated device joins without keys have a
+/// limit of 2^26, because pairs are slow there. Aggregates of the pairs run in partitions. If a query takes a few rows
+/// or a top-k of the pairs, the CPU takes over, which holds one batch of pairs at a time. By hand: the sum of products
+/// is the product of sums.
 #[test]
 fn a_join_of_more_pairs_than_a_run_can_have_runs_in_parts() {
     let bench = TestEngine::of(EngineConfig { policy: Some(Policy::Always), ..on_device() });

@@ -443,8 +443,8 @@ fn the_rest_has_a_name_of_its_own() {
     assert_eq!(made.notes, ["40 of 50 values of k shown: the largest; the rest is `other (2)`"]);
 }
 
-/// A plan with more rows than the session may hold is walked over as it runs, as often as needed; what is drawn is what is drawn of
-/// rows that are held.
+/// A plan with more rows than the session may hold is walked over as it runs, as often as needed; what is drawn is what
+/// is drawn of rows that are held.
 #[test]
 fn plans_with_more_rows_than_memory_are_drawn() {
     let query = "select n, (n * 7919) % 100003 / 7.0 as v, n % 7 as few, 'k' || (n % 60) as k, \
@@ -528,8 +528,8 @@ fn lines_over_texts_are_in_their_order() {
     assert_eq!(made.notes, ["1 point with no value left out", "1 row with no colour left out"]);
 }
 
-/// Panels and layers of a plan are of the same rows, which are computed once: with random numbers that can be seen. The panels of all rows
-/// have all rows.
+/// Panels and layers of a plan are of the same rows, which are computed once: with random numbers that can be seen. The
+/// panels of all rows have all rows.
 #[test]
 fn panels_and_layers_compute_a_plan_once() {
     let bench = TestEngine::on_cpu();
@@ -567,8 +567,8 @@ fn panels_of_more_rows_than_memory_are_drawn() {
     assert_eq!(made(40 << 20), made(4 << 30));
 }
 
-/// A group has as many rows as are behind it. Series `s0` has two rows, `s1` four, ..., `s24` fifty, and each has one group for each of
-/// the two values of `x`. By hand.
+/// A group has as many rows as are behind it. Series `s0` has two rows, `s1` four, ..., `s24` fifty, and each has one
+/// group for each of the two values of `x`. By hand.
 #[test]
 fn the_series_with_most_rows_are_those_with_most_rows() {
     let bench = TestEngine::default();
@@ -593,8 +593,8 @@ fn the_series_with_most_rows_are_those_with_most_rows() {
     }
 }
 
-/// 1,000 rows of 0 and 1, and around them 90 rows of 30 different values: all different ones are drawn, and the plot says how many rows
-/// they are. By hand.
+/// 1,000 rows of 0 and 1, and around them 90 rows of 30 different values: all different ones are drawn, and the plot
+/// says how many rows they are. By hand.
 #[test]
 fn boxes_show_different_outliers_and_say_the_rest() {
     let bench = TestEngine::default();

@@ -1,5 +1,5 @@
-//! Rasters, and layers that share a plot. Grids are those of datashader 0.19.1 (`Canvas.points` and `Canvas.line`) over the same rows,
-//! with its rows from the top.
+//! Rasters, and layers that share a plot. Grids are those of datashader 0.19.1 (`Canvas.points` and `Canvas.line`) over
+//! the same rows, with its rows from the top.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
 //! What the engine knows of the functions in the reference of cells: `kernel/cell/data/reference/functions.txt` has the
-//! functions of `x!`, and the placements of functions and steps. The test of placements writes it, with the same command.
+//! functions of `x!`, and the placements of functions and steps. The test of placements writes it, with the same
+//! command.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
-//! Orders that nothing names: windows without ORDER BY, lists and limits see the rows in the order of the table, or of the
-//! ORDER BY of the subquery below, whatever else a query selects. Values from DuckDB 2.0; those of frames by hand.
+//! Orders that nothing names: windows without ORDER BY, lists and limits see the rows in the order of the table, or of
+//! the ORDER BY of the subquery below, whatever else a query selects. Values from DuckDB 2.0; those of frames by hand.
 
 use std::sync::Arc;
 

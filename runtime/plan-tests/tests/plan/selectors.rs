@@ -1,4 +1,5 @@
-//! One expression for each of several columns, and steps over many columns. Values from Polars 2.1 unless a test says otherwise.
+//! One expression for each of several columns, and steps over many columns. Values from Polars 2.1 unless a test says
+//! otherwise.
 
 use std::sync::Arc;
 use std::time::Instant;

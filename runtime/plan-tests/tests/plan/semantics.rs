@@ -1,6 +1,6 @@
-//! The rows of `docs/semantics.md`, but for those that it says are tested elsewhere. Frames: values that Polars 2.1 gave for
-//! the same expression. SQL: values that DuckDB 2.0 gave for the same query. Where Onrush departs from them, the row says so,
-//! and the value is what the row says.
+//! The rows of `docs/semantics.md`, but for those that it says are tested elsewhere. Frames: values that Polars 2.1
+//! gave for the same expression. SQL: values that DuckDB 2.0 gave for the same query. Where Onrush departs from them,
+//! the row says so, and the value is what the row says.
 
 use std::sync::Arc;
 

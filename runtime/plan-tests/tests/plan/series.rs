@@ -1,4 +1,5 @@
-//! Statistics, windows by time and by quantiles, weighted means. Values from Polars 2.1: the same expression on the same frame.
+//! Statistics, windows by time and by quantiles, weighted means. Values from Polars 2.1: the same expression on the
+//! same frame.
 
 use std::sync::Arc;
 

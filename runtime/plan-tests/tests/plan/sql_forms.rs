@@ -1,5 +1,5 @@
-//! Forms of DuckDB's SQL: conditions as arguments, numbers of several widths in CASE, `trim ... from`, FROM first, ordered sets.
-//! Values from DuckDB 2.0.
+//! Forms of DuckDB's SQL: conditions as arguments, numbers of several widths in CASE, `trim ... from`, FROM first,
+//! ordered sets. Values from DuckDB 2.0.
 
 use std::sync::Arc;
 

@@ -212,8 +212,8 @@ fn describe_counts_and_quantiles() {
     );
 }
 
-/// Of many columns, and of none of their rows; by hand. What a plan of them takes does not grow with the square of their number:
-/// that was more than a minute here.
+/// Of many columns, and of none of their rows; by hand. What a plan of them takes does not grow with the square of
+/// their number: that was more than a minute here.
 #[test]
 fn describe_of_many_columns() {
     let bench = TestEngine::on_cpu();

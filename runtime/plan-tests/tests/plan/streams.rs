@@ -1,5 +1,5 @@
-//! Steps are streams: the plan of a frame that nobody holds becomes a part of the plan that reads it. Expected values are a calculation by
-//! hand, or those of the same steps over rows that are held.
+//! Steps are streams: the plan of a frame that nobody holds becomes a part of the plan that reads it. Expected values
+//! are a calculation by hand, or those of the same steps over rows that are held.
 
 use onrush_engine::{EngineChoice, EngineConfig};
 use onrush_frame::TaskHandle;
@@ -163,8 +163,8 @@ fn plans_of_frames_that_are_read_twice_stay_small() {
     assert_eq!(bench.rows(frame), "n|1");
 }
 
-/// Plans have 24 MB, and each query has several times as much in the middle. By hand: the numbers below 2,000,000 in an order that a
-/// multiplication modulo a prime gives.
+/// Plans have 24 MB, and each query has several times as much in the middle. By hand: the numbers below 2,000,000 in an
+/// order that a multiplication modulo a prime gives.
 #[test]
 fn a_query_whose_result_is_one_row_does_not_die_of_its_middle() {
     const ROWS: i64 = 2_000_000;
@@ -228,7 +228,8 @@ fn a_join_larger_than_memory_goes_to_disk() {
     assert_eq!(bench.rows(chosen), "x y|0 0|200000 200000|400000 400000|600000 600000");
 }
 
-/// Thousands of aggregates are planned in a time that grows with their number, not with its square or cube. By hand: 6 rows.
+/// Thousands of aggregates are planned in a time that grows with their number, not with its square or cube. By hand: 6
+/// rows.
 #[test]
 fn thousands_of_sums_are_selected() {
     let bench = TestEngine::on_cpu();

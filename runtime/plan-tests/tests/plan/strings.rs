@@ -30,8 +30,8 @@ fn rows_of(columns: Vec<(&str, ArrayRef)>, query: &str) -> Vec<ArrayRef> {
     columns.map(of).collect()
 }
 
-/// Expected values are those of Python's `str.upper` and `str.lower`. The last sigma of a Greek word has a separate lower-case form,
-/// which the CPU knows.
+/// Expected values are those of Python's `str.upper` and `str.lower`. The last sigma of a Greek word has a separate
+/// lower-case form, which the CPU knows.
 #[test]
 fn cases_are_unicodes() {
     let expected = [
@@ -110,7 +110,8 @@ fn matches_are_counted_as_the_host_does() {
     }
 }
 
-/// What a device does not count by itself has the processor's answer: empty matches at a boundary, places to begin at, what is null.
+/// What a device does not count by itself has the processor's answer: empty matches at a boundary, places to begin at,
+/// what is null.
 #[test]
 fn other_matches_are_counted_by_the_processor() {
     let columns = ["'$'", "'^'", "'a*$'", r"'(?-u:\b)'", "'a', 3", "'a', 1, ''", "'a', 1, null", "null", "'a|^b*'"];
@@ -124,7 +125,8 @@ fn other_matches_are_counted_by_the_processor() {
     assert_eq!(rows(device()), rows(TestEngine::on_cpu()));
 }
 
-/// What Arrow writes, by the `ryu` crate: all exponents, powers of two and of ten and their neighbours, short decimals, and bits at random.
+/// What Arrow writes, by the `ryu` crate: all exponents, powers of two and of ten and their neighbours, short decimals,
+/// and bits at random.
 #[test]
 fn floats_are_written_as_arrow_does() {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
@@ -338,8 +340,8 @@ fn texts_are_dates_where_they_are_on_the_processor() {
     assert_eq!(rows(&device()), rows(&cpu));
 }
 
-/// A step that changes the strings of a dictionary, and a step that takes columns as they are. Each runs twice over one table and then
-/// over another. Expected values are those of Rust's string functions.
+/// A step that changes the strings of a dictionary, and a step that takes columns as they are. Each runs twice over one
+/// table and then over another. Expected values are those of Rust's string functions.
 #[test]
 fn steps_that_share_columns_run_again() {
     let bench = device();
@@ -370,8 +372,8 @@ fn steps_that_share_columns_run_again() {
     assert!(bench.engine.accelerator().unwrap().gpu.spent().0 > 0, "the queries ran on the CPU");
 }
 
-/// Some thousand strings that end anywhere in a word, some of them longer than a warp gathers at once: of all rows, of some rows, and
-/// sorted.
+/// Some thousand strings that end anywhere in a word, some of them longer than a warp gathers at once: of all rows, of
+/// some rows, and sorted.
 #[test]
 fn texts_of_many_lengths_lie_one_behind_the_other() {
     let text =
@@ -405,8 +407,9 @@ fn texts_of_many_lengths_lie_one_behind_the_other() {
     }
 }
 
-/// Dictionaries with as many strings as fit one byte, one more, as many as fit two bytes, and one more. Dictionary indices have 8, 16 and
-/// 32 bits. A second table has strings that the first one lacks. The answers are DataFusion's on the CPU.
+/// Dictionaries with as many strings as fit one byte, one more, as many as fit two bytes, and one more. Dictionary
+/// indices have 8, 16 and 32 bits. A second table has strings that the first one lacks. The answers are DataFusion's on
+/// the CPU.
 #[test]
 fn numbers_of_texts_are_as_narrow_as_they_may_be() {
     const ROWS: u64 = 70_000;

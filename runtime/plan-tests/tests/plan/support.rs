@@ -21,7 +21,8 @@ pub fn is_cuda() -> bool {
     std::env::var("ONRUSH_TEST_ENGINE").is_ok_and(|engine| engine == "cuda")
 }
 
-/// The engines that a test of all of them runs on: a GPU where it is asked for (`ONRUSH_TEST_ENGINE=cuda`), without it the others.
+/// The engines that a test of all of them runs on: a GPU where it is asked for (`ONRUSH_TEST_ENGINE=cuda`), without it
+/// the others.
 pub fn choices() -> Vec<EngineChoice> {
     match is_cuda() {
         true => vec![EngineChoice::Cuda],
@@ -55,7 +56,8 @@ impl Default for TestEngine {
         let choice =
             EngineChoice::parse(&std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "cpu".into())).unwrap();
         let cache = Some(onrush_wire::paths::cache_dir());
-        // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about that.
+        // What is the processor's stays there on a GPU, too, as on the emulated device: many of these tests are about
+        // that.
         let policy = is_cuda().then_some(Policy::Always);
         // The same tests in partitions of so many rows that end at random times: `ONRUSH_TEST_CHUNK=5`.
         let chunk_rows = std::env::var("ONRUSH_TEST_CHUNK").ok().map(|rows| rows.parse().unwrap());

@@ -16,9 +16,10 @@ fn frame(bench: &TestEngine, zone: &str, moments: &[&str]) -> onrush_wire::Frame
     bench.frame(vec![("t", Arc::new(moments.with_timezone(zone)) as ArrayRef)])
 }
 
-/// Timestamps in UTC around changes of the UTC offset, and the starts of their hour, day, week, month, quarter and year: Python's
-/// `zoneinfo`. An ambiguous local time has the offset of the timestamp if it can, else the later meaning. A local time that does not exist
-/// (midnight of 4 November 2018 in Sao Paulo, 30 December 2011 in Apia) has the offset from before the change, as in PEP 495.
+/// Timestamps in UTC around changes of the UTC offset, and the starts of their hour, day, week, month, quarter and
+/// year: Python's `zoneinfo`. An ambiguous local time has the offset of the timestamp if it can, else the later
+/// meaning. A local time that does not exist (midnight of 4 November 2018 in Sao Paulo, 30 December 2011 in Apia) has
+/// the offset from before the change, as in PEP 495.
 #[test]
 fn truncation_in_zones_is_that_of_their_clocks() {
     let cases = [

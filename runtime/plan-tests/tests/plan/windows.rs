@@ -1,4 +1,5 @@
-//! Windows on a device over more rows than the tables of `tests/sql` have. Expected values are the CPU engine's, which are DataFusion's.
+//! Windows on a device over more rows than the tables of `tests/sql` have. Expected values are the CPU engine's, which
+//! are DataFusion's.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Calls of the engine: ids are replaced, the call is sent as a task, and the object that it makes is remembered. All calls go one way: the
-//! table of `kernel/wire/src/call.rs` says what differs.
+//! Calls of the engine: ids are replaced, the call is sent as a task, and the object that it makes is remembered. All
+//! calls go one way: the table of `kernel/wire/src/call.rs` says what differs.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -101,8 +101,8 @@ impl Supervisor {
         }
     }
 
-    /// Remembers an object that the engine has just made. The file of a model is kept, so that an engine that died costs no second
-    /// training.
+    /// Remembers an object that the engine has just made. The file of a model is kept, so that an engine that died
+    /// costs no second training.
     fn remember(
         &self,
         client: &Client,

@@ -1,5 +1,6 @@
-//! The catalog: every live object of the session and its plan. An object lives while a notebook holds it or an output shows it, it is
-//! published or parked, or another live object is made from it; its data in the engine lives only for the first four.
+//! The catalog: every live object of the session and its plan. An object lives while a notebook holds it or an output
+//! shows it, it is published or parked, or another live object is made from it; its data in the engine lives only for
+//! the first four.
 //!
 //! Holding, parking, publishing, sweeping and making again are the same for all kinds: frames and models.
 
@@ -24,7 +25,8 @@ pub enum Plan {
     Call {
         /// The call that makes it, with the ids of the engine.
         call: EngineCall,
-        /// The objects that it is made from. Empty for a model with a copy, which needs neither its frames nor another training.
+        /// The objects that it is made from. Empty for a model with a copy, which needs neither its frames nor another
+        /// training.
         inputs: Vec<ObjectId>,
         /// The rows of `Op::FromArrow`, or the file of a model.
         copy: Option<Arc<Copy>>,
@@ -133,8 +135,8 @@ impl Plan {
 }
 
 impl Catalog {
-    /// Ids begin where no earlier session of this machine can have come: a handle that outlived its session is then unknown
-    /// and never another object.
+    /// Ids begin where no earlier session of this machine can have come: a handle that outlived its session is then
+    /// unknown and never another object.
     pub fn of_a_new_session() -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Catalog { next: now.map_or(0, |d| d.as_micros() as u64), all: HashMap::new() }
@@ -193,8 +195,8 @@ impl Catalog {
         ids
     }
 
-    /// Forgets what nobody wants any more. Returns the objects whose data the engine can let go: those that no id stands for
-    /// which somebody wants, whether their plans are still needed or not.
+    /// Forgets what nobody wants any more. Returns the objects whose data the engine can let go: those that no id
+    /// stands for which somebody wants, whether their plans are still needed or not.
     pub fn sweep(&mut self, candidates: Vec<ObjectId>) -> Vec<ObjectId> {
         let mut released = Vec::new();
         let mut look = candidates;
@@ -221,8 +223,8 @@ impl Catalog {
         released
     }
 
-    /// The steps that an engine needs before it has `id`, inputs first, ids ascending. `has` says what is there; below such
-    /// objects nothing is needed.
+    /// The steps that an engine needs before it has `id`, inputs first, ids ascending. `has` says what is there; below
+    /// such objects nothing is needed.
     pub fn steps_for(&self, id: ObjectId, has: &dyn Fn(ObjectId) -> bool) -> Option<Vec<ObjectId>> {
         let mut steps = Vec::new();
         let mut look = vec![self.target(id)];
@@ -238,7 +240,8 @@ impl Catalog {
         Some(steps)
     }
 
-    /// Parks a object. One of the same plan that was parked before is given up: it is a candidate for [`Catalog::sweep`].
+    /// Parks a object. One of the same plan that was parked before is given up: it is a candidate for
+    /// [`Catalog::sweep`].
     pub fn park(&mut self, id: ObjectId, parked: Recoverable) -> Option<ObjectId> {
         let key = self.all.get(&id)?.key;
         let same = |f: &Object| f.key == key && f.parked.as_ref().is_some_and(|p| p.notebook == parked.notebook);
@@ -279,7 +282,8 @@ impl Catalog {
         let of = |id: ObjectId| self.all.get(&id).map_or(u128::from(id.0), |object| object.key);
         match plan {
             Plan::Alias { of: object } => of(*object),
-            // The rows that a cell sent are compared nowhere. The engine says by what a model is found again: see `State::add`.
+            // The rows that a cell sent are compared nowhere. The engine says by what a model is found again: see
+            // `State::add`.
             Plan::Call { copy: Some(_), .. } => u128::from(id.0),
             Plan::Call { call, files, .. } => match call.request() {
                 Request::Step { op, .. } => {

@@ -1,5 +1,6 @@
-//! Sealed files that the supervisor keeps to make objects again: of models, and of the rows that cells sent. They are in shared memory as
-//! long as they take no more than a part of `ONRUSH_MEMORY` together. Past that the oldest are moved to unnamed files on disk.
+//! Sealed files that the supervisor keeps to make objects again: of models, and of the rows that cells sent. They are
+//! in shared memory as long as they take no more than a part of `ONRUSH_MEMORY` together. Past that the oldest are
+//! moved to unnamed files on disk.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -38,7 +38,8 @@ const ENDED: usize = 64;
 /// Between two looks at whether the caller still wants the answer.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// How long an engine may take to say what it runs on: opening a GPU takes half a second, compiling the emulated device some seconds.
+/// How long an engine may take to say what it runs on: opening a GPU takes half a second, compiling the emulated device
+/// some seconds.
 const READY: Duration = Duration::from_secs(30);
 
 /// One life of an engine process.
@@ -47,7 +48,8 @@ pub(super) struct Link {
     /// Counts the lives: 1 is the first.
     pub life: u32,
     socket: UnixStream,
-    /// To the thread that writes: an engine that is stopped reads nothing, and holds up nobody but those who wait for its answers.
+    /// To the thread that writes: an engine that is stopped reads nothing, and holds up nobody but those who wait for
+    /// its answers.
     out: mpsc::Sender<Outgoing>,
     shared: Arc<LinkState>,
 }
@@ -98,8 +100,8 @@ impl Link {
             // What libraries print to standard output belongs to nobody.
             .stdout(Stdio::null())
             .current_dir("/")
-            // glibc otherwise learns from the first large array that is freed to keep such memory for itself: a released
-            // frame would stay with the process.
+            // glibc otherwise learns from the first large array that is freed to keep such memory for itself: a
+            // released frame would stay with the process.
             .env("MALLOC_MMAP_THRESHOLD_", "131072")
             .env("MALLOC_TRIM_THRESHOLD_", "16777216")
             .spawn()?;
@@ -188,8 +190,8 @@ impl Link {
         running.or_else(|| self.shared.ended.lock().iter().find(|last| last.call == call).cloned())
     }
 
-    /// Sends a call and waits for its answer. `wanted` is asked now and then: false cancels the call. `begun` learns the
-    /// call's number before it is sent.
+    /// Sends a call and waits for its answer. `wanted` is asked now and then: false cancels the call. `begun` learns
+    /// the call's number before it is sent.
     pub fn call(
         &self,
         ask: EngineRequest,

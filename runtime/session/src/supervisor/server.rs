@@ -139,7 +139,8 @@ impl Supervisor {
 
 /// Serves until the session ends.
 pub(super) fn run(supervisor: &Arc<Supervisor>, listener: &UnixListener) {
-    // Starts the engine before the first cell needs it. A failure is reported to the first request that needs the engine.
+    // Starts the engine before the first cell needs it. A failure is reported to the first request that needs the
+    // engine.
     let warm = Arc::clone(supervisor);
     spawn("warm", move || {
         let _ = warm.link();

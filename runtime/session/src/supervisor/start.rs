@@ -31,7 +31,8 @@ fn lock_path(socket: &Path) -> PathBuf {
     socket.with_extension("lock")
 }
 
-/// Starts this executable again as a separate session, and returns after it answers. If a session answers already, none is started.
+/// Starts this executable again as a separate session, and returns after it answers. If a session answers already, none
+/// is started.
 pub fn start_in_background(options: &Options) -> Result<(), Diagnostic> {
     if UnixStream::connect(&options.socket).is_ok() {
         return Ok(());

@@ -171,8 +171,8 @@ impl State {
         }
     }
 
-    /// What the failed cell made is kept for a while without a holder, so that its results are there for the corrected cell.
-    /// Returns what was parked before and is made in the same way.
+    /// What the failed cell made is kept for a while without a holder, so that its results are there for the corrected
+    /// cell. Returns what was parked before and is made in the same way.
     fn park(&mut self, notebook: &NotebookId, generation: Generation) -> Vec<ObjectId> {
         let failed = self.catalog.held(|h| h.notebook == *notebook && h.fresh && h.generation <= generation);
         let parked = self.parked(notebook);
@@ -189,7 +189,8 @@ impl State {
         }
     }
 
-    /// A new object of a notebook. If its process was rolled back meanwhile, the object is parked and the caller refused.
+    /// A new object of a notebook. If its process was rolled back meanwhile, the object is parked and the caller
+    /// refused.
     pub fn add(
         &mut self,
         id: ObjectId,
@@ -280,8 +281,8 @@ impl State {
         self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(named).collect()).unwrap_or_default()
     }
 
-    /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go, and some of them earlier where the
-    /// engine is `crowded`.
+    /// Called a few times a second: closes notebooks whose kernel is gone, lets parked frames go, and some of them
+    /// earlier where the engine is `crowded`.
     pub fn tick(&mut self, crowded: bool) -> ReleasedObjects {
         let now = Instant::now();
         let mut candidates = Vec::new();

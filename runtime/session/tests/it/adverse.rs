@@ -1,5 +1,5 @@
-//! What a session stands: expressions that loops make, files that change, processes that are stopped, messages that end in the middle. What
-//! is expected follows from arithmetic or from what the operating system says.
+//! What a session stands: expressions that loops make, files that change, processes that are stopped, messages that end
+//! in the middle. What is expected follows from arithmetic or from what the operating system says.
 
 use std::fs::File;
 use std::io::Write;

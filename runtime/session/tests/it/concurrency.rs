@@ -10,7 +10,8 @@ use onrush_wire::session::{Reply, Request};
 
 use super::support::{Client, Session, from_values, pairs_of};
 
-/// How long a small query may take while a large one runs: on a GPU, whose streams run concurrently, and if both share a few cores.
+/// How long a small query may take while a large one runs: on a GPU, whose streams run concurrently, and if both share
+/// a few cores.
 const ON_GPU: Duration = Duration::from_millis(200);
 const ON_CORES: Duration = Duration::from_secs(5);
 

@@ -1,5 +1,6 @@
-//! Databases through the session: frames of queries, tables of frames, and drivers that hang or are killed. Databases are
-//! made and looked at by Python's `sqlite3`. Without the Python of the tests, which has the driver, nothing is tested.
+//! Databases through the session: frames of queries, tables of frames, and drivers that hang or are killed. Databases
+//! are made and looked at by Python's `sqlite3`. Without the Python of the tests, which has the driver, nothing is
+//! tested.
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! One account of memory: readers, models, graphs and dashboards under `ONRUSH_MEMORY`. The processes' high-water marks (`VmHWM` of Linux)
-//! and the sizes of their shared memory say how much was taken; what fits follows from arithmetic.
+//! One account of memory: readers, models, graphs and dashboards under `ONRUSH_MEMORY`. The processes' high-water marks
+//! (`VmHWM` of Linux) and the sizes of their shared memory say how much was taken; what fits follows from arithmetic.
 
 use std::fmt::Write as _;
 use std::os::unix::fs::MetadataExt;
@@ -63,8 +63,8 @@ fn persisted(client: &mut Client, frame: FrameId) -> FrameId {
     }
 }
 
-/// A model of nearest neighbours has a copy of its 12 MB of rows: about 40 of them are as much as the session has. The supervisor keeps
-/// an eighth of it in memory.
+/// A model of nearest neighbours has a copy of its 12 MB of rows: about 40 of them are as much as the session has. The
+/// supervisor keeps an eighth of it in memory.
 #[test]
 fn models_are_counted_and_their_copies_go_to_disk() {
     let session = session();

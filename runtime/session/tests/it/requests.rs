@@ -49,7 +49,8 @@ fn a_file_is_read_filtered_shown_and_collected() {
     }
 }
 
-/// By hand: the sum of 0..n is n (n - 1) / 2. On the emulated device the memory is a file, on a GPU only a process that has one could look into it.
+/// By hand: the sum of 0..n is n (n - 1) / 2. On the emulated device the memory is a file, on a GPU only a process that
+/// has one could look into it.
 #[test]
 fn a_column_is_lent_where_the_engine_has_a_device() {
     let lend = |cell: &mut Client, frame, column: &str| {
@@ -128,8 +129,8 @@ fn frames_come_back_after_the_engine_was_killed() {
     }
 }
 
-/// CUDA asks for a new process then; kernels of the emulated device, which checks only those of users, are the process. On a GPU with
-/// `ONRUSH_TEST_ENGINE=cuda`. Expected values are those of the file.
+/// CUDA asks for a new process then; kernels of the emulated device, which checks only those of users, are the process.
+/// On a GPU with `ONRUSH_TEST_ENGINE=cuda`. Expected values are those of the file.
 #[test]
 fn frames_come_back_after_a_fatal_error_of_the_device() {
     let engine = std::env::var("ONRUSH_TEST_ENGINE").unwrap_or_else(|_| "emulated".to_string());

@@ -1,4 +1,5 @@
-//! Support for the tests: a session for each test, and clients that speak to it as a kernel process and cell processes do.
+//! Support for the tests: a session for each test, and clients that speak to it as a kernel process and cell processes
+//! do.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;

@@ -1,5 +1,5 @@
-//! Who is in a group, as far as the machine's own files say it. A group that other databases may fill (LDAP, NIS) counts as one
-//! with others in it.
+//! Who is in a group, as far as the machine's own files say it. A group that other databases may fill (LDAP, NIS)
+//! counts as one with others in it.
 
 use std::fs;
 
@@ -31,8 +31,8 @@ impl Accounts {
         Accounts { users: read("/etc/passwd"), groups: read("/etc/group"), databases: read("/etc/nsswitch.conf") }
     }
 
-    /// Whether `gid` is the group of this user's process (`group`) or the user's primary one, and nobody else can act as a member
-    /// of it. Root can do everything anyway, and accounts without a shell cannot log in.
+    /// Whether `gid` is the group of this user's process (`group`) or the user's primary one, and nobody else can act
+    /// as a member of it. Root can do everything anyway, and accounts without a shell cannot log in.
     pub fn is_alone(&self, user: u32, group: u32, gid: u32) -> bool {
         let is_primary = || self.users().any(|of| of.number == user && of.group == gid);
         let is_known = self.is_local() || self.is_named_after(user, gid);

@@ -142,7 +142,8 @@ impl Engine {
         }
     }
 
-    /// Columns, each with a new name, of rows that are there. `None` if the rows are not there, or an expression is more than a column.
+    /// Columns, each with a new name, of rows that are there. `None` if the rows are not there, or an expression is
+    /// more than a column.
     pub(in crate::engine) fn held_columns(&self, frame: FrameId, exprs: &[Expr]) -> Result<Option<Table>, Diagnostic> {
         let table = self.held(&*self.frame(frame)?);
         Ok(table.and_then(|table| projected(&table, exprs)))

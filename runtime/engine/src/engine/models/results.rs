@@ -329,8 +329,8 @@ fn is_lookup(spec: &Spec) -> bool {
     spec.estimator.starts_with("KNeighbors") || spec.parts.last().is_some_and(|part| is_lookup(&part.spec))
 }
 
-/// The score of a card with its rows, which are one of `step` of the training: accuracy of a classifier, R² of a regressor. `None` of an
-/// estimator that does not predict.
+/// The score of a card with its rows, which are one of `step` of the training: accuracy of a classifier, R² of a
+/// regressor. `None` of an estimator that does not predict.
 fn training_score(fitted: &FittedModel, data: &Data, step: usize) -> Option<(String, String, f64)> {
     // Each row would be looked up among all rows of the training.
     if is_lookup(&fitted.spec) || !fitted.outputs().iter().any(|(_, role)| *role == Role::Prediction) {

@@ -2,7 +2,8 @@
 
 use onrush_gpu::inside::upper;
 
-/// Hand calculations, and what Python says: `-(-2**(127 + n.bit_length()) // n)` of `n = 10**292`, and likewise of 10**324.
+/// Hand calculations, and what Python says: `-(-2**(127 + n.bit_length()) // n)` of `n = 10**292`, and likewise of
+/// 10**324.
 #[test]
 fn powers_are_rounded_up() {
     assert_eq!(upper(0), 1 << 127);
