@@ -1,15 +1,17 @@
-//! All requests of a notebook's processes in one table, and the facts by which the supervisor forwards those that the engine answers.
+//! All requests of a notebook's processes in one table, and the facts by which the supervisor forwards those that the
+//! engine answers.
 //!
-//! A row of the table is a variant of [`Request`]. A row of a family of the engine also says its title, the objects that it reads, its
-//! expressions and its effect: the supervisor needs no more, and the service of the family answers. A row of `supervisor` has no facts.
-//! The order of the rows is the protocol (`tests/it/requests.rs`): new rows come last.
+//! A row of the table is a variant of [`Request`]. A row of a family of the engine also says its title, the objects
+//! that it reads, its expressions and its effect: the supervisor needs no more, and the service of the family answers.
+//! A row of `supervisor` has no facts. The order of the rows is the protocol (`tests/it/requests.rs`): new rows come
+//! last.
 
 use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Span;
 use crate::explore::{Explore, View};
 use crate::expr::Expr;
-use crate::learn::{Fit, ModelAsk, ModelId, Splitter};
+use crate::learn::{Fit, ModelAsk, ModelId, Param, Splitter};
 use crate::plan::{Op, Sink, Source};
 use crate::plot::PlotRequest;
 use crate::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
@@ -163,8 +165,8 @@ macro_rules! requests {
                 }
             }
 
-            /// The objects that the call reads, to be replaced. The first one gives the title. Those of models in expressions are in
-            /// [`EngineCall::exprs`].
+            /// The objects that the call reads, to be replaced. The first one gives the title. Those of models in
+            /// expressions are in [`EngineCall::exprs`].
             pub fn objects_mut(&mut self) -> Vec<ObjectMut<'_>> {
                 match &mut self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? => fact!(objects, $facts or Vec::new()), )*
@@ -195,8 +197,8 @@ macro_rules! requests {
 }
 
 requests! {
-    /// One step of a plan: checked at once, run later. Reply: [`Reply::Frame`](crate::session::Reply::Frame). `at` is the place of the
-    /// call.
+    /// One step of a plan: checked at once, run later. Reply: [`Reply::Frame`](crate::session::Reply::Frame). `at` is
+    /// the place of the call.
     frames Step { op: Op, at: Option<Span> } => {
         title: |input| step_title(input, op),
         objects: frames(op.inputs_mut()),
@@ -220,8 +222,8 @@ requests! {
         title: with("collect"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
     /// A column for the kernels of a `%%cuda` cell. Reply: `Reply::Exported`, or
-    /// [`Reply::Batches`](crate::session::Reply::Batches) as for [`Request::Collect`] if the engine has no device, if the column is
-    /// small, has nulls or is not numeric, or if the device cannot export it.
+    /// [`Reply::Batches`](crate::session::Reply::Batches) as for [`Request::Collect`] if the engine has no device, if
+    /// the column is small, has nulls or is not numeric, or if the device cannot export it.
     frames ExportColumn { frame: FrameId, column: String } => {
         title: with("export"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
@@ -233,7 +235,8 @@ requests! {
     frames Persist { frame: FrameId } => {
         title: with("persist"), objects: frames([frame]), exprs: vec![], effect: Effect::Makes
     };
-    /// The plan as text; `analyze` runs it and adds times and rows. Reply: [`Reply::Text`](crate::session::Reply::Text).
+    /// The plan as text; `analyze` runs it and adds times and rows. Reply:
+    /// [`Reply::Text`](crate::session::Reply::Text).
     frames Explain { frame: FrameId, analyze: bool } => {
         title: with("explain"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
@@ -270,7 +273,8 @@ requests! {
     models LoadModel { path: String, folder: String } => {
         title: |_| format!("load {path}"), objects: vec![], exprs: vec![], effect: Effect::Makes
     };
-    /// Reply: [`Reply::Batches`](crate::session::Reply::Batches), or [`Reply::Written`](crate::session::Reply::Written) for a file.
+    /// Reply: [`Reply::Batches`](crate::session::Reply::Batches), or [`Reply::Written`](crate::session::Reply::Written)
+    /// for a file.
     models Model { model: ModelId, what: ModelAsk } => {
         title: |input| input.to_string(),
         objects: std::iter::once(ObjectMut::Model(model)).chain(what.frame_mut().map(ObjectMut::Frame)).collect(),
@@ -293,8 +297,8 @@ requests! {
         title: with(score), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
 
-    /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more, or the
-    /// notebook ends. Reply: [`Reply::Done`](crate::session::Reply::Done).
+    /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more,
+    /// or the notebook ends. Reply: [`Reply::Done`](crate::session::Reply::Done).
     supervisor Show { frame: FrameId } => {};
     /// Kernel only.
     supervisor Hide { frame: FrameId } => {};
@@ -336,6 +340,18 @@ requests! {
     supervisor Status => {};
     /// Ends the session once nobody else is attached; `force` ends it now.
     supervisor Shutdown { force: bool } => {};
+
+    /// Trains and scores on folds for each value of a parameter: a row for each value and fold. The path of the parameter
+    /// goes through the steps of a pipeline. Reply: [`Reply::Batches`](crate::session::Reply::Batches).
+    models ValidationCurve {
+        fit: Fit, cv: Splitter, scoring: Vec<String>, param: String, values: Vec<Param>, at: Option<Span>,
+    } => {
+        title: |input| format!("validation_curve {} on {input}", fit.spec.estimator),
+        objects: frames(fit.frames_mut()),
+        exprs: vec![],
+        effect: Effect::Pure,
+        at: at.as_ref(),
+    };
 }
 
 impl Request {

@@ -413,6 +413,46 @@ fn validated(spec: Spec, frame: &Frame, target: Tree, how: Cv, at: Span) -> Fram
     Frame::new(session::send(&batch, at))
 }
 
+/// Trains and scores on folds for each value of one parameter (`sklearn.model_selection.validation_curve`).
+///
+/// The frame has a row for each value and fold: the value under the name of the parameter, `fold`, `fit_time`,
+/// `score_time`, `test_score` and `train_score`. The path of a parameter goes through the steps of a pipeline:
+/// `"ridge__alpha"`.
+///
+/// `validation_curve(&Ridge::new(), &houses, "price", "alpha", [0.1, 1.0, 10.0], cv(5))`
+///
+/// Raises if the estimator does not have the parameter or does not take a value, and for a distribution of values.
+#[track_caller]
+pub fn validation_curve(
+    estimator: &(impl Estimator + ?Sized),
+    frame: &Frame,
+    target: impl IntoTarget,
+    param: &str,
+    values: impl IntoGrid,
+    how: impl IntoCv,
+) -> Frame {
+    let at = here("validation_curve");
+    let (spec, target, how) = (model::spec_of(estimator, &at), target.into_target(), how.into_cv());
+    let refused = |found: &str, help: &str| -> ! {
+        let message = format!("`validation_curve` does not take {found}");
+        raise(Diagnostic::error(Class::Plan, "argument", message).help(help).at(at.clone(), ""))
+    };
+    if !how.custom.is_empty() {
+        refused("aggregates", "name scorers: `cv(5).scoring(\"r2\")`");
+    }
+    let values = match values.into_grid() {
+        Grid::List(values) => values,
+        Grid::Integers(first, last) => (first..=last).map(Param::Int).collect(),
+        Grid::Uniform(..) | Grid::LogUniform(..) => refused("a distribution", "name the values: `[0.1, 1.0, 10.0]`"),
+    };
+    let fit = Fit { spec, frame: frame.id(), target: Some(target), eval: Vec::new() };
+    let (param, at) = (param.to_string(), at.clone());
+    let Cv { splitter, scoring, .. } = how;
+    let request = Request::ValidationCurve { fit, cv: splitter, scoring, param, values, at: Some(at.clone()) };
+    let batch = session::rows_of(&request, at.clone());
+    crate::handle::send(&batch, at)
+}
+
 /// Training and test rows of each fold, made one after the other. Rows are counted only for a splitter that makes a
 /// fold for each.
 fn folds_of(

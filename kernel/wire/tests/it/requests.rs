@@ -7,7 +7,7 @@ use onrush_wire::codec::content;
 use onrush_wire::dashboard::DashboardRequest;
 use onrush_wire::explore::{Explore, View};
 use onrush_wire::graph::GraphSpec;
-use onrush_wire::learn::{Fit, ModelAsk, Spec, Splitter};
+use onrush_wire::learn::{Fit, ModelAsk, Param, Spec, Splitter};
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{CellEnd, Request};
@@ -105,6 +105,15 @@ fn requests_of_models_keep_their_bytes() {
     check(17, &Request::CrossValidate { fit: fit(), cv, scoring, train_score: true, at: at() }, &fields);
     let (label, score) = ("label".to_string(), "silhouette".to_string());
     check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
+}
+
+/// Added in protocol 20, after all others.
+#[test]
+fn requests_that_came_later_are_last() {
+    let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());
+    let values = vec![Param::Float(0.5), Param::Float(1.0)];
+    let fields = [content(&fit()), content(&cv), content(&scoring), text("alpha"), content(&values), content(&at())];
+    check(33, &Request::ValidationCurve { fit: fit(), cv, scoring, param, values, at: at() }, &fields);
 }
 
 #[test]

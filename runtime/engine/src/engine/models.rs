@@ -1,7 +1,7 @@
 //! Models: from a frame's columns to a training, and from a trained model to columns.
 //!
-//! The estimators are in `runtime/learn`. Here their data come from frames (`models/data.rs`), their results become frames and expressions
-//! (`models/results.rs`), and trained models are found again by their keys.
+//! The estimators are in `runtime/learn`. Here their data come from frames (`models/data.rs`), their results become
+//! frames and expressions (`models/results.rs`), and trained models are found again by their keys.
 
 mod data;
 mod device;
@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use onrush_expr::diagnostics;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
 use onrush_logical::fingerprint;
 use onrush_wire::learn::{
-    EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
+    EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Param, Spec, Splitter, info as estimator,
 };
 use onrush_wire::plan::{Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
@@ -84,6 +85,10 @@ impl Engine {
                 let table = self.cross_validate(&fit, &cv, &scoring, train_score, task);
                 Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
             }
+            Request::ValidationCurve { fit, cv, scoring, param, values, at } => {
+                let table = self.validation_curve(&fit, &cv, &scoring, (&param, &values), task);
+                Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
+            }
             Request::ClusterScore { frame, label, score } => {
                 let value = Value::Float(self.cluster_score(frame, &label, &score, task)?);
                 Ok(Answer::Reply(Reply::Value { value, dtype: DataType::Float64 }))
@@ -92,10 +97,12 @@ impl Engine {
         }
     }
 
-    /// Trains a model under `id`, or finds one that was trained in the same way on the same rows. Gives what is known of it, and its file.
+    /// Trains a model under `id`, or finds one that was trained in the same way on the same rows. Gives what is known
+    /// of it, and its file.
     ///
     /// # Errors
-    /// If a parameter, a column or a value is not what the estimator takes; if the rows do not fit into memory; if the user stops it.
+    /// If a parameter, a column or a value is not what the estimator takes; if the rows do not fit into memory; if the
+    /// user stops it.
     pub fn fit(
         &self,
         id: ModelId,
@@ -278,6 +285,42 @@ impl Engine {
         results::folds(self.with_threads(task, work)?)
     }
 
+    /// Trains and scores on folds for each value of a parameter: a row for each value and fold, with the value in the
+    /// first column. The training data are made once.
+    ///
+    /// # Errors
+    /// As [`Engine::cross_validate`], and if the estimator does not have the parameter or does not take a value.
+    pub fn validation_curve(
+        &self,
+        fit: &Fit,
+        cv: &Splitter,
+        scoring: &[String],
+        (param, values): (&str, &[Param]),
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
+        onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+        let training = self.training(fit, task)?;
+        let work = |run: &Run<'_>| {
+            let mut folds = Vec::new();
+            for value in values {
+                let candidate = vec![(param.to_string(), value.clone())];
+                let spec = onrush_learn::select::candidates::with_params(&fit.spec, &candidate)?;
+                let scored = onrush_learn::cross_validate(&spec, &training.data, cv, scoring, true, run)?;
+                folds.extend(scored.into_iter().map(|fold| (value.clone(), fold)));
+            }
+            Ok(folds)
+        };
+        let (values, folds): (Vec<Param>, Vec<_>) = self.with_threads(task, work)?.into_iter().unzip();
+        let table = results::folds(folds)?;
+        let fail = |e: arrow::error::ArrowError| onrush_expr::error::internal(&e.to_string());
+        let mut columns: Vec<(String, ArrayRef)> = vec![(param.to_string(), array_of(&values))];
+        for at in 1..table.schema().fields().len() {
+            columns.push((table.schema().field(at).name().clone(), table.column(at).map_err(fail)?));
+        }
+        let batch = RecordBatch::try_from_iter(columns).map_err(fail)?;
+        Ok(Table::new(batch.schema(), vec![batch]))
+    }
+
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
     ///
     /// # Errors
@@ -400,6 +443,20 @@ fn without_places(spec: &mut Spec) {
 }
 
 /// Writes a model's file.
+/// Values of a parameter as a column: integers, else numbers, else their text.
+fn array_of(values: &[Param]) -> ArrayRef {
+    let int = |value: &Param| if let Param::Int(int) = value { Some(*int) } else { None };
+    if let Some(ints) = values.iter().map(int).collect::<Option<Vec<i64>>>() {
+        return Arc::new(Int64Array::from(ints));
+    }
+    let float =
+        |value: &Param| if let Param::Float(float) = value { Some(*float) } else { int(value).map(|n| n as f64) };
+    match values.iter().map(float).collect::<Option<Vec<f64>>>() {
+        Some(floats) => Arc::new(Float64Array::from(floats)),
+        None => Arc::new(StringArray::from_iter_values(values.iter().map(ToString::to_string))),
+    }
+}
+
 fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<Answer, Diagnostic> {
     let bytes = onrush_learn::save::save(fitted, path).map_err(diagnose)?;
     let written = onrush_io::write_bytes(path, folder, &bytes)?;
