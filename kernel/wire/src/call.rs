@@ -86,7 +86,7 @@ impl ObjectMut<'_> {
 
 /// A request that the engine answers. Made by [`Request::into_call`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct EngineCall(Request);
+pub struct EngineCall(Box<Request>);
 
 /// One fact of a row of the table.
 macro_rules! fact {
@@ -159,7 +159,7 @@ macro_rules! requests {
         impl EngineCall {
             /// A few words for progress. `input` is the title of the first object.
             pub fn title(&self, input: Option<&str>) -> String {
-                match &self.0 {
+                match &*self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? =>
                         titled(input, fact!(title, $facts or |_: &str| String::new())), )*
                 }
@@ -168,27 +168,27 @@ macro_rules! requests {
             /// The objects that the call reads, to be replaced. The first one gives the title. Those of models in
             /// expressions are in [`EngineCall::exprs`].
             pub fn objects_mut(&mut self) -> Vec<ObjectMut<'_>> {
-                match &mut self.0 {
+                match &mut *self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? => fact!(objects, $facts or Vec::new()), )*
                 }
             }
 
             /// The expressions of the call.
             pub fn exprs(&self) -> Vec<&Expr> {
-                match &self.0 {
+                match &*self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? => fact!(exprs, $facts or Vec::new()), )*
                 }
             }
 
             pub fn effect(&self) -> Effect {
-                match &self.0 {
+                match &*self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? => fact!(effect, $facts or Effect::Pure), )*
                 }
             }
 
             /// The place of the call in a cell, for mistakes that no token stands for.
             pub fn at(&self) -> Option<&Span> {
-                match &self.0 {
+                match &*self.0 {
                     $( Request::$name $({ $($field),* })? $(($inner))? => fact!(at, $facts or None), )*
                 }
             }
@@ -361,7 +361,7 @@ impl Request {
     /// The request itself if the supervisor answers it.
     pub fn into_call(self) -> Result<EngineCall, Box<Request>> {
         match self.family() {
-            Some(_) => Ok(EngineCall(self)),
+            Some(_) => Ok(EngineCall(Box::new(self))),
             None => Err(Box::new(self)),
         }
     }
@@ -378,17 +378,17 @@ impl EngineCall {
 
     /// True for a search of parameters: if it is stopped, the best trial so far is its result.
     pub fn is_search(&self) -> bool {
-        matches!(&self.0, Request::Fit { fit, .. } if fit.spec.is_search())
+        matches!(&*self.0, Request::Fit { fit, .. } if fit.spec.is_search())
     }
 
     /// True for a call that makes an object of a file that may have changed since.
     pub fn loads_a_file(&self) -> bool {
-        matches!(self.0, Request::LoadModel { .. })
+        matches!(*self.0, Request::LoadModel { .. })
     }
 
     /// The title of the object that the call makes. `input` is the title of the first object.
     pub fn title_of_made(&self, input: Option<&str>) -> String {
-        match (&self.0, input) {
+        match (&*self.0, input) {
             (Request::Persist { .. }, Some(input)) => input.to_string(),
             _ => self.title(input),
         }
@@ -397,7 +397,7 @@ impl EngineCall {
 
 impl From<EngineCall> for Request {
     fn from(call: EngineCall) -> Self {
-        call.0
+        *call.0
     }
 }
 

@@ -39,7 +39,7 @@ impl Views {
     /// Those of the call.
     pub fn answer(&self, job: Job, task: &TaskHandle) -> Result<Answer, Diagnostic> {
         let engine = &*self.engine;
-        Ok(Answer::Reply(match job.request {
+        Ok(Answer::reply(match job.request {
             Request::Plot(request) => Reply::Plot(plot(engine, &request, task)?),
             Request::GraphPlot(request) => Reply::GraphPlot(self.pictures.plot(engine, &request, task)?),
             Request::GraphCard(request) => Reply::GraphCard(graph_card(engine, &request, task)?),

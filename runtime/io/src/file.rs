@@ -14,7 +14,7 @@ pub(crate) struct FileState {
     pub bytes: u64,
     /// Nanoseconds since 1970.
     pub modified: u128,
-    /// As of [`FileMark`]: what no program can set back after it has written to the file.
+    /// As of [`FileMark`](onrush_wire::plan::FileMark): what no program can set back after it has written to the file.
     pub inode: u64,
     pub changed: u128,
 }

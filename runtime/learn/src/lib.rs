@@ -1,6 +1,6 @@
 //! Estimators: scikit-learn's names and results over columns of numbers.
 //!
-//! [`fit`] trains a [`Spec`] on [`Data`] and gives a [`FittedModel`]. The model predicts, transforms, has attributes,
+//! [`fit()`] trains a [`Spec`] on [`Data`] and gives a [`FittedModel`]. The model predicts, transforms, has attributes,
 //! and is written to a container ([`save`]). An estimator is a file in one of the families' folders, a line or two in
 //! `estimators.rs`, and an entry in the table of `kernel/wire/src/learn`.
 //!

@@ -313,7 +313,7 @@ impl Process {
             _ => self.engine.answer(job, task)?,
         };
         Ok(match answer {
-            Answer::Reply(reply) => (reply, None),
+            Answer::Reply(reply) => (*reply, None),
             Answer::Rows(table) => {
                 let (reply, memory) = to_cell(&table, task)?;
                 (reply, Some(memory))

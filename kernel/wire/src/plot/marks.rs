@@ -158,6 +158,7 @@ impl Mark {
     ];
 
     /// Looks up the facts about the mark.
+    #[expect(clippy::too_many_lines, reason = "a table: a row for each mark")]
     pub const fn info(self) -> MarkInfo {
         match self {
             Mark::Bar => MarkInfo {

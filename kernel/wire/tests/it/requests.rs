@@ -1,7 +1,7 @@
 //! The bytes of every request. Processes of one protocol number understand each other, whichever build they come from.
 //!
 //! postcard writes the position of the variant and then the fields in order
-//! (<https://postcard.jamesmunns.com/wire-format>). The positions and the orders below are those of protocol 20.
+//! (<https://postcard.jamesmunns.com/wire-format>). The positions and the orders below have stood since protocol 20.
 
 use onrush_wire::codec::content;
 use onrush_wire::dashboard::DashboardRequest;
@@ -107,7 +107,7 @@ fn requests_of_models_keep_their_bytes() {
     check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
 }
 
-/// Added in protocol 20, after all others.
+/// `ValidationCurve` came with protocol 21.
 #[test]
 fn requests_that_came_later_are_last() {
     let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());

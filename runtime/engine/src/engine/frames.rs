@@ -67,7 +67,7 @@ impl Engine {
             }
             other => return Err(misrouted(&other)),
         };
-        Ok(Answer::Reply(reply))
+        Ok(Answer::reply(reply))
     }
 
     /// Adds a step under `id`: checked now, run later. `data` holds the rows of [`Op::FromArrow`] where its `bytes` do

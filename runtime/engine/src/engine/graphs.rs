@@ -130,7 +130,7 @@ impl Engine {
         match job.request {
             Request::WriteGraph(write) => {
                 let (path, rows, bytes) = self.write_graph(&write, task)?;
-                Ok(Answer::Reply(Reply::Written { path, rows, bytes }))
+                Ok(Answer::reply(Reply::Written { path, rows, bytes }))
             }
             other => Err(misrouted(&other)),
         }

@@ -91,7 +91,7 @@ impl Engine {
             }
             Request::ClusterScore { frame, label, score } => {
                 let value = Value::Float(self.cluster_score(frame, &label, &score, task)?);
-                Ok(Answer::Reply(Reply::Value { value, dtype: DataType::Float64 }))
+                Ok(Answer::reply(Reply::Value { value, dtype: DataType::Float64 }))
             }
             other => Err(misrouted(&other)),
         }
@@ -442,7 +442,6 @@ fn without_places(spec: &mut Spec) {
     spec.parts.iter_mut().for_each(|part| without_places(&mut part.spec));
 }
 
-/// Writes a model's file.
 /// Values of a parameter as a column: integers, else numbers, else their text.
 fn array_of(values: &[Param]) -> ArrayRef {
     let int = |value: &Param| if let Param::Int(int) = value { Some(*int) } else { None };
@@ -457,11 +456,12 @@ fn array_of(values: &[Param]) -> ArrayRef {
     }
 }
 
+/// Writes a model's file.
 fn save(fitted: &FittedModel, path: &str, folder: &str) -> Result<Answer, Diagnostic> {
     let bytes = onrush_learn::save::save(fitted, path).map_err(diagnose)?;
     let written = onrush_io::write_bytes(path, folder, &bytes)?;
     let path = written.path.display().to_string();
-    Ok(Answer::Reply(Reply::Written { path, rows: 0, bytes: written.bytes }))
+    Ok(Answer::reply(Reply::Written { path, rows: 0, bytes: written.bytes }))
 }
 
 /// An error of an estimator for the user.

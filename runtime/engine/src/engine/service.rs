@@ -30,7 +30,7 @@ pub struct Job {
 /// The answer of a service. What is not in the reply itself travels in shared memory or on the device.
 #[derive(Debug)]
 pub enum Answer {
-    Reply(Reply),
+    Reply(Box<Reply>),
     /// [`Reply::Batches`].
     Rows(Arc<Table>),
     /// [`Reply::Exported`].
@@ -52,6 +52,12 @@ pub enum Answer {
         head: VisualHead,
         sections: Vec<(String, SectionKind, Vec<u8>)>,
     },
+}
+
+impl Answer {
+    pub fn reply(reply: Reply) -> Self {
+        Answer::Reply(Box::new(reply))
+    }
 }
 
 impl Job {

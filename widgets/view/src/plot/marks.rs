@@ -209,7 +209,6 @@ pub fn draw(area: &Area, chart: &Chart, data: &Data, is_lying: bool) -> Result<(
     Ok(())
 }
 
-/// A line between two values, with caps of a length in pixels.
 /// The path through the points of a line. A step line has corners between its points.
 fn connected(points: &[(f64, f64)], mark: Mark) -> Vec<(f64, f64)> {
     let Mark::Step(position) = mark else { return points.to_vec() };
@@ -227,6 +226,7 @@ fn connected(points: &[(f64, f64)], mark: Mark) -> Vec<(f64, f64)> {
     path
 }
 
+/// A line between two values, with caps of a length in pixels.
 fn draw_interval(
     area: &Area,
     (at, is_lying): (f64, bool),

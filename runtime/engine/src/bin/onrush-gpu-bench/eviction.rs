@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use onrush_engine::{Engine, EngineConfig};
 use onrush_frame::TaskHandle;
 
-use crate::{Columns, expr_display, floats, frame, keys, median, query};
+use crate::{Columns, floats, frame, keys, median, query, words};
 
 struct Case {
     name: &'static str,

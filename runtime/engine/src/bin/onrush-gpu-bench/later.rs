@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::Int64Type;
 
-use super::{Columns, Query, expr_display, floats, keys, scattered, shuffled};
+use super::{Columns, Query, floats, keys, scattered, shuffled, words};
 
 const NONE: Query = Query {
     name: "",

@@ -679,7 +679,7 @@ fn main() -> Result<(), String> {
         return models::measure(&config, options.rows.min(1_000_000), options.runs, options.only.as_deref());
     }
     if options.room {
-        return room::measure(&config, options.runs);
+        return eviction::measure(&config, options.runs);
     }
     let begun = Instant::now();
     let engine = Engine::new(config).map_err(|e| e.message)?;
@@ -698,7 +698,7 @@ fn main() -> Result<(), String> {
         return files::measure(&engine, folder, queries, options.runs, only);
     }
     if options.beside {
-        return beside::measure(&engine, options.rows);
+        return concurrency::measure(&engine, options.rows);
     }
     if options.asof {
         return asof::measure(&engine, options.rows, options.runs);
