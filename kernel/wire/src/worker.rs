@@ -3,7 +3,7 @@
 //!
 //! The contents of buffers travel through shared memory: a message says how many bytes from its start are meant. A
 //! large buffer that a kernel has written stays on the device. The cell process gets a descriptor that keeps its memory
-//! ([`stream`](crate::stream)).
+//! ([`fd_passing`](crate::fd_passing)).
 
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use super::{CsvOptions, IfExists};
 /// process's working folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// With its password, if it is the address of a database: [`database_name`] is for messages.
+    /// With its password, if it is the address of a database: [`database_name`](super::database_name) is for messages.
     pub path: String,
     pub folder: String,
     pub format: Format,
