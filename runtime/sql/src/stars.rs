@@ -118,7 +118,7 @@ fn aggregates(function: &Function) -> bool {
 
 /// Whether a function in small letters is an aggregate.
 pub fn is_aggregate_name(name: &str) -> bool {
-    const NAMES: [&str; 66] = [
+    const NAMES: [&str; 73] = [
         "any_value",
         "approx_count_distinct",
         "approx_distinct",
@@ -148,8 +148,11 @@ pub fn is_aggregate_name(name: &str) -> bool {
         "first_value",
         "fsum",
         "geomean",
+        "geometric_mean",
         "group_concat",
         "histogram",
+        "json_group_array",
+        "kahan_sum",
         "kurtosis",
         "kurtosis_pop",
         "last",
@@ -174,14 +177,18 @@ pub fn is_aggregate_name(name: &str) -> bool {
         "regr_avgy",
         "regr_count",
         "regr_intercept",
-        "regr_r2",
         "regr_slope",
+        "regr_sxx",
+        "regr_sxy",
+        "regr_syy",
+        "sem",
         "skewness",
         "stddev",
         "stddev_pop",
         "stddev_samp",
         "string_agg",
         "sum",
+        "sumkahan",
         "var_pop",
         "var_samp",
         "variance",
