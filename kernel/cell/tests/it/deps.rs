@@ -266,7 +266,7 @@ fn crates_of_git_are_those_that_the_notebook_was_saved_with() {
     let data: serde_json::Value = serde_json::from_str(&run.locks[0]).unwrap();
     fs::write(&file, serde_json::json!({ "cells": [], "metadata": { "onrush": data } }).to_string()).unwrap();
     let mut saved = Notebook::open(&folder, Some(file));
-    saved.shows(
+    saved.shows_last(
         &format!("{}, default-features = false }}\ngreeting::greet()", dep.trim_end_matches(" }")),
         "\"good day\"",
     );
