@@ -402,7 +402,7 @@ fn an_option_of_a_plot_says_where_it_works() {
     let f = frame();
     let error = attempt(|| f.plot().hist("a").every("1d")).unwrap_err();
     assert_eq!(error.message, "`hist` does not take `every`");
-    assert_eq!(error.help, ["leave it out, or say it after\n`bar`, `line` or `area`"]);
+    assert_eq!(error.help, ["leave it out, or say it after\n`bar`, `line`, `step` or `area`"]);
     let error = attempt(|| f.plot().scatter("a", "b").every("1d")).unwrap_err();
     assert_eq!(error.message, "`scatter` does not take `every`");
     let error = attempt(|| f.plot().box_plot("name", "b").color("name")).unwrap_err();
