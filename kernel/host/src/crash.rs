@@ -73,7 +73,8 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         libc::sigemptyset(&mut set);
         libc::sigaddset(&mut set, end);
         libc::sigprocmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
-        libc::kill(libc::getpid(), end);
+        // To this thread: a signal to the process may be taken by another thread, and this one would go on.
+        libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), end);
         libc::_exit(128 + end);
     }
 }
