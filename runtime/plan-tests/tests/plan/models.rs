@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
+use arrow::datatypes::Float64Type;
 use onrush_frame::TaskHandle;
-use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Size, Spec};
+use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Param, Size, Spec, Splitter};
 use onrush_wire::plan::{Op, Split, SplitPart};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelOutput};
 
@@ -163,4 +164,40 @@ fn a_model_is_found_by_its_key_and_restored_from_its_file() {
     assert!(error.notes.iter().any(|n| n.contains("cluster_centers")), "{error:?}");
     let ask = ModelAsk::Evaluate { frame: g, what: Evaluation::Score(None) };
     assert!(other.engine.model_ask(ModelId(801), &ask, &TaskHandle::new()).is_err(), "clusters have no default score");
+}
+
+/// Scores of `sklearn.model_selection.validation_curve` (scikit-learn 1.9.1) with `Ridge()`, `KFold(3)` and r2.
+#[test]
+fn a_validation_curve_has_the_scores_of_scikit_learn() {
+    let b = TestEngine::default();
+    let column = |of: fn(i32) -> i32| floats(&(0..12).map(|i| f64::from(of(i))).collect::<Vec<_>>());
+    let f = b.frame(vec![
+        ("a", column(|i| i)),
+        ("b", column(|i| i * 7 % 5)),
+        ("y", column(|i| 2 * i - i * 7 % 5 + i * 3 % 4)),
+    ]);
+    let spec = Spec { estimator: "Ridge".to_string(), ..Default::default() };
+    let fit = Fit { spec, frame: f, target: Some(Expr::column("y")), eval: Vec::new() };
+    let cv = Splitter::KFold { n_splits: 3, shuffle: false, random_state: 0 };
+    let alphas = [0.1, 1.0, 10.0].map(Param::Float);
+    let task = TaskHandle::new();
+    let curve = b.engine.validation_curve(&fit, &cv, &[], ("alpha", &alphas), &task).unwrap();
+    let values = |name: &str| {
+        let column = curve.column(curve.schema().index_of(name).unwrap()).unwrap();
+        column.as_primitive::<Float64Type>().values().to_vec()
+    };
+    assert_eq!(values("alpha"), [0.1, 0.1, 0.1, 1.0, 1.0, 1.0, 10.0, 10.0, 10.0]);
+    let near = |found: Vec<f64>, expected: [f64; 9]| {
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-7), "{found:?} {expected:?}");
+    };
+    near(
+        values("train_score"),
+        [0.95878493, 0.98803478, 0.94246925, 0.95806326, 0.98795705, 0.94117647, 0.91601512, 0.98247771, 0.87946719],
+    );
+    near(
+        values("test_score"),
+        [0.60510231, 0.67628327, 0.8039459, 0.64030157, 0.65980352, 0.83333333, -0.05327781, 0.55486274, -0.23089807],
+    );
+    let error = b.engine.validation_curve(&fit, &cv, &[], ("alhpa", &alphas), &task).unwrap_err();
+    assert!(error.message.contains("alhpa"), "{error}");
 }
