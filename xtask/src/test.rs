@@ -252,13 +252,13 @@ fn modules_of_any_engine(workspace: &Workspace) -> Result<Vec<String>, Failure> 
     let entries = fs::read_dir(&folder).map_err(|e| Failure::io(folder.display(), e))?;
     let module = |path: PathBuf| {
         let text = fs::read_to_string(&path).ok()?;
-        let is_of_any_engine = text.contains("Bench::default()");
+        let is_of_any_engine = text.contains("TestEngine::default()");
         is_of_any_engine.then_some(format!("{}::", path.file_stem()?.to_str()?))
     };
     let mut modules: Vec<String> = entries.flatten().filter_map(|entry| module(entry.path())).collect();
     modules.sort();
     match modules.is_empty() {
-        true => Err(Failure::new(format!("no module of {} uses `Bench::default()`", folder.display()))),
+        true => Err(Failure::new(format!("no module of {} uses `TestEngine::default()`", folder.display()))),
         false => Ok(modules),
     }
 }
