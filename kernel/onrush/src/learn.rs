@@ -14,12 +14,7 @@ pub use compose::{
 };
 pub(crate) use model::object_of;
 pub use model::{FittedModel, IntoTarget, Model, Report, get_model, load_model};
-pub use select::{
-    Cv, Folds, GridSearchCV, GroupKFold, IntoCv, IntoGrid, IntoScoring, KFold, LeaveOneOut, RandomizedSearchCV,
-    RepeatedKFold, RepeatedStratifiedKFold, ShuffleSplit, SplitFrame, SplitOptions, StratifiedKFold,
-    StratifiedShuffleSplit, TimeSeriesSplit, cross_validate, cv, log_uniform, silhouette_score, split,
-    train_test_split, uniform, validation_curve,
-};
+pub use select::*;
 
 use onrush_wire::learn::Spec;
 

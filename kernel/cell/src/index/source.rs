@@ -146,11 +146,21 @@ impl Reader {
         for (module, name, target) in &self.uses {
             let target = absolute(module, target);
             if name == "*" {
-                for child in children.get(target.as_str()).into_iter().flatten() {
-                    let _ = writeln!(text, "={}\t{}", join(module, child), join(&target, child));
-                }
-                for (_, name, _) in self.uses.iter().filter(|(m, n, _)| *m == target && n != "*") {
-                    let _ = writeln!(text, "={}\t{}", join(module, name), join(&target, name));
+                // A glob brings in the globs of its module, too.
+                let (mut modules, mut at) = (vec![target], 0);
+                while let Some(target) = modules.get(at).cloned() {
+                    at += 1;
+                    for child in children.get(target.as_str()).into_iter().flatten() {
+                        let _ = writeln!(text, "={}\t{}", join(module, child), join(&target, child));
+                    }
+                    for (_, name, inner) in self.uses.iter().filter(|(m, ..)| *m == target) {
+                        let inner = absolute(&target, inner);
+                        if name != "*" {
+                            let _ = writeln!(text, "={}\t{}", join(module, name), join(&target, name));
+                        } else if !modules.contains(&inner) {
+                            modules.push(inner);
+                        }
+                    }
                 }
             } else if *name != "_" {
                 let path = join(module, name);
@@ -485,4 +495,26 @@ fn docs(attributes: &[Attribute]) -> String {
         }
     }
     text.trim().replace('\t', "    ").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the reference of Rust, "Use declarations": a glob imports all public items, globs of the module included.
+    #[test]
+    fn globs_of_globs_are_followed() {
+        let folder = std::env::temp_dir().join(format!("onrush-globs-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("inner")).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+        write("lib.rs", "mod inner;\npub use inner::*;\n");
+        write("inner.rs", "mod deep;\npub use deep::*;\npub fn shallow() {}\n");
+        // Two modules that import each other have an end.
+        write("inner/deep.rs", "pub use super::*;\npub fn deepest() {}\n");
+        let text = index_crate(&folder.join("lib.rs"), "krate");
+        std::fs::remove_dir_all(&folder).unwrap();
+        for line in ["=krate::shallow\tkrate::inner::shallow", "=krate::deepest\tkrate::inner::deep::deepest"] {
+            assert!(text.lines().any(|found| found == line), "{line} in {text}");
+        }
+    }
 }
