@@ -35,8 +35,8 @@ pub struct KnownVariable {
     pub bytes: u64,
 }
 
-/// Why a variable is no more, and the cell in which it ended. Displayed as the rest of a sentence: "was moved by cell
-/// 3".
+/// The reason why a variable no longer exists, and the cell that ended it. Displayed as the rest of a sentence: "was
+/// moved by cell 3".
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// Its name begins with `_`.
@@ -118,7 +118,7 @@ pub struct Notebook {
     pub impl_files: BTreeMap<String, (String, SourceMap)>,
     /// Names of methods by the type that cells gave them to.
     pub methods: BTreeMap<String, BTreeSet<String>>,
-    /// Variables that are no more, and why.
+    /// Variables that no longer exist, with the reason.
     pub gone: BTreeMap<String, Loss>,
     /// Variables to which a later cell can assign: `mut` ones that a cell has moved, with the code of their type. And
     /// declared ones that got no value, with the type as the user wrote it.

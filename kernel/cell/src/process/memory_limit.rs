@@ -136,7 +136,7 @@ impl Watch {
         self.count_at = Instant::now() + (started.elapsed() * SHARE).max(SOON);
     }
 
-    /// At the end of a cell that went well: a word if values were there twice meanwhile.
+    /// A warning after a successful cell if its snapshot held a copy of much memory that the cell changed.
     pub fn doubled(&mut self) -> Option<Diagnostic> {
         // Changing so much takes longer than this.
         if !is_large(self.before, self.limit) || self.began.elapsed() < SOON {
@@ -156,8 +156,8 @@ impl Watch {
     }
 }
 
-/// Before a cell runs: a word if there is no room for its variables twice. `told` is for how much that was said
-/// already.
+/// A warning before a cell runs if the memory limit cannot hold its variables twice. `told` is the size in bytes for
+/// which the warning was given last.
 pub fn room_to_double(allowance: Allowance, told: &mut u64) -> Option<Diagnostic> {
     let Allowance { held, limit } = allowance;
     if held < *told / 2 {
