@@ -118,7 +118,7 @@ fn aggregates(function: &Function) -> bool {
 
 /// Whether a function in small letters is an aggregate.
 pub fn is_aggregate_name(name: &str) -> bool {
-    const NAMES: [&str; 73] = [
+    const NAMES: [&str; 74] = [
         "any_value",
         "approx_count_distinct",
         "approx_distinct",
@@ -177,6 +177,7 @@ pub fn is_aggregate_name(name: &str) -> bool {
         "regr_avgy",
         "regr_count",
         "regr_intercept",
+        "regr_r2",
         "regr_slope",
         "regr_sxx",
         "regr_sxy",
