@@ -27,12 +27,14 @@ pub fn download(
     }
     // A device, and above all an emulated one, makes NaNs of either sign. The host looks at small results and lists.
     let unified = result.unify_nans(&lane)?;
-    let arrays = result.download(&lane, schema)?.into_iter().zip(unified);
-    let arrays: Vec<_> = arrays.map(|(array, is_unified)| if is_unified { array } else { canonical(&array) }).collect();
-    if keep {
-        for (array, column) in arrays.iter().zip(&result.columns) {
-            gpu.residency.put(&ColumnChunks::new(vec![Arc::clone(array)]), column);
+    let mut arrays = Vec::with_capacity(unified.len());
+    for ((array, is_unified), column) in result.download(&lane, schema)?.into_iter().zip(unified).zip(&result.columns) {
+        let one = if is_unified { Arc::clone(&array) } else { canonical(&array) };
+        // A column that only the host has changed is not that of the array.
+        if keep && Arc::ptr_eq(&one, &array) {
+            gpu.residency.put(&ColumnChunks::new(vec![array]), column);
         }
+        arrays.push(one);
     }
     let options = RecordBatchOptions::new().with_row_count(Some(result.rows as usize));
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?;

@@ -557,6 +557,20 @@ pub async fn run_on_device(
             let batches = batches.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
             Ok(Some(Table::of_canonical(Arc::clone(schema), batches)))
         }
-        Outcome::Device(table) => Ok(Some(table_columns::keep(accelerator, schema, table))),
+        Outcome::Device(table) => {
+            // Before other queries can read the columns.
+            let context = Arc::clone(&accelerator);
+            let table = blocking(false, move |_| one_nan(&context, table)).await?;
+            let table = table.map_err(|error| DataFusionError::External(Box::new(diagnostic(error))))?;
+            Ok(Some(table_columns::keep(accelerator, schema, table)))
+        }
     }
+}
+
+/// Gives the columns of a result the one NaN, and waits for that.
+fn one_nan(accelerator: &Accelerator, table: DeviceTable) -> onrush_ops::Result<DeviceTable> {
+    let lane = accelerator.gpu.lane(table.rows)?;
+    table.unify_nans(&lane)?;
+    lane.context.stream.synchronize()?;
+    Ok(table)
 }

@@ -18,7 +18,8 @@ impl DeviceTable {
     /// Gives the float columns of a large table the one NaN. True for each column in which the host need not look for
     /// others: a float column of a large table, and a column without floats.
     ///
-    /// Columns of inputs may be among the columns: they have the one NaN already, and are not written.
+    /// No other stream may read the table. Columns of inputs may be among the columns: they have the one NaN already,
+    /// and are not written.
     ///
     /// # Errors
     /// Those of a launch.
