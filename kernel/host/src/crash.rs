@@ -74,7 +74,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         libc::sigaddset(&mut set, end);
         libc::sigprocmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
         // To this thread: a signal to the process may be taken by another thread, and this one would go on.
-        libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), end);
+        libc::raise(end);
         libc::_exit(128 + end);
     }
 }
@@ -100,7 +100,7 @@ fn fault(signal: c_int, info: &siginfo_t, context: &libc::ucontext_t) -> c_int {
     let stack = stack_pointer(context);
     let is_stack = signal == libc::SIGSEGV && has_address && address.abs_diff(stack) < NEAR;
     // SAFETY: plain system calls.
-    let is_main = unsafe { libc::syscall(libc::SYS_gettid) == libc::c_long::from(libc::getpid()) };
+    let is_main = unsafe { libc::gettid() == libc::getpid() };
     crash_record::fault(match (has_address, is_stack, is_main) {
         (false, ..) => Fault::Signal,
         (true, true, true) => Fault::Stack,
