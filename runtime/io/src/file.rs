@@ -6,6 +6,7 @@ use std::time::UNIX_EPOCH;
 
 pub(crate) use onrush_files::io_diagnostic;
 use onrush_wire::Diagnostic;
+use onrush_wire::plan::COMPRESSED;
 
 /// A file as it was when it was looked at.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,9 +65,6 @@ impl SourceFiles {
         error
     }
 }
-
-/// Extensions of compressed text.
-const COMPRESSED: &[&str] = &["gz", "zst", "bz2", "xz", "zip"];
 
 /// The extension of a name in small letters, without that of a compression.
 pub(crate) fn extension(path: &Path) -> String {

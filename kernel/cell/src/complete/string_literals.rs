@@ -1,7 +1,7 @@
 //! Completion inside a string, by the call that takes the string: columns, files, a query, names in `{}`. Other strings
 //! get no candidates.
 
-use onrush_wire::plan::FORMATS;
+use onrush_wire::plan::{COMPRESSED, FORMATS};
 
 use super::calls::{Call, enclosing};
 use super::symbols::Symbols;
@@ -12,10 +12,8 @@ use crate::type_query::PROBE;
 /// Functions whose string is a file, and the endings of files that come first. Readers and writers of formats are in
 /// [`FORMATS`].
 const FILES: &[(&str, &[&str])] = &[
-    ("sheets", &[".xlsx", ".xls", ".xlsb", ".ods"]),
     ("read_database", &[".db", ".sqlite", ".sqlite3", ".duckdb"]),
     ("write_database", &[".db", ".sqlite", ".sqlite3", ".duckdb"]),
-    ("rejects", &[".csv", ".tsv", ".txt", ".gz", ".zst", ".bz2", ".zip"]),
     ("read", &[]),
     ("write", &[]),
     ("save", &[]),
@@ -35,9 +33,6 @@ const FILES: &[(&str, &[&str])] = &[
     ("include", &[]),
     ("glob", &[]),
 ];
-
-/// Extensions of compressed text that is read.
-const COMPRESSED: &[&str] = &["gz", "zst", "bz2", "zip"];
 
 const FORMATTING: &[&str] = &[
     "print",
@@ -101,7 +96,13 @@ fn endings(function: &str) -> Option<Vec<String>> {
     if let Some((_, endings)) = FILES.iter().find(|(name, _)| *name == function) {
         return Some(endings.iter().map(|ending| (*ending).to_string()).collect());
     }
-    if let Some(info) = FORMATS.iter().find(|info| info.readers.contains(&function)) {
+    // Functions of the files of one format.
+    let reader = match function {
+        "sheets" => "read_excel",
+        "rejects" => "read_csv",
+        other => other,
+    };
+    if let Some(info) = FORMATS.iter().find(|info| info.readers.contains(&reader)) {
         let compressed: &[&str] = if info.is_text { COMPRESSED } else { &[] };
         let all = info.extensions.iter().chain(info.more_extensions).chain(compressed);
         return Some(all.map(|extension| format!(".{extension}")).collect());

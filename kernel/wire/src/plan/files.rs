@@ -147,6 +147,9 @@ pub struct FixedWidthOptions {
     pub text: CsvOptions,
 }
 
+/// Extensions of compressed text that is read.
+pub const COMPRESSED: &[&str] = &["gz", "zst", "bz2", "xz", "zip"];
+
 /// Options for workbooks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ExcelOptions {

@@ -2,7 +2,7 @@
 //!
 //! Reads as much of a query as is needed to tell a table from a literal: quotes, comments, brackets and clauses.
 
-use onrush_wire::plan::{CsvOptions, FORMATS, Format, FormatKind, OnError, Sheet};
+use onrush_wire::plan::{CsvOptions, FORMATS, FixedWidthOptions, Format, FormatKind, OnError, Sheet};
 use onrush_wire::{Class, DataType, Diagnostic, TimeUnit};
 
 /// A file that a query names, and the name that stands for it there.
@@ -203,6 +203,7 @@ fn reader(word: &str) -> Option<Format> {
 fn example(format: &Format) -> &'static str {
     match format {
         Format::Csv(_) => "delim",
+        Format::FixedWidth(_) => "header",
         Format::Excel(_) => "sheet",
         _ => "hive_partitioning",
     }
@@ -424,6 +425,10 @@ fn with_options(function: &str, format: Format, options: Vec<(String, Value)>) -
     let given = options.iter().map(|(name, value)| CallOption { function, name, value });
     match format {
         Format::Csv(options) => csv(options, given.collect()).map(Format::Csv),
+        Format::FixedWidth(FixedWidthOptions { columns, text }) => {
+            let text = csv(text, given.collect())?;
+            Ok(Format::FixedWidth(FixedWidthOptions { columns, text }))
+        }
         Format::Parquet(mut options) => {
             for option in given {
                 match option.name {
