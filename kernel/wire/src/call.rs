@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Span;
 use crate::explore::{Explore, View};
 use crate::expr::Expr;
-use crate::learn::{Fit, ModelAsk, ModelId, Param, Splitter};
+use crate::learn::{Fit, Grid, ModelAsk, ModelId, Splitter};
 use crate::plan::{Op, Sink, Source};
 use crate::plot::PlotRequest;
 use crate::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
@@ -30,7 +30,8 @@ pub enum CellEnd {
         released: Vec<ObjectId>,
         /// Objects to publish under a name for every notebook.
         published: Vec<(String, ObjectId)>,
-        /// With which generation the cell process began that runs now: what older ones held went with them.
+        /// The generation in which the running cell process began. Objects of older generations ended with their
+        /// processes.
         lineage: Generation,
     },
     /// The cell failed: frames it made are parked and released, older ones stay.
@@ -147,6 +148,13 @@ macro_rules! requests {
         }
 
         impl Request {
+            /// The name of the variant, for messages.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( Request::$name { .. } => stringify!($name), )*
+                }
+            }
+
             /// The service that answers. `None`: the supervisor does.
             pub fn family(&self) -> Option<Family> {
                 match self {
@@ -291,14 +299,14 @@ requests! {
         effect: Effect::Pure,
         at: at.as_ref(),
     };
-    /// How well clusters are apart: `silhouette`, `calinski_harabasz` or `davies_bouldin`. Reply:
+    /// Separation of clusters: `silhouette`, `calinski_harabasz` or `davies_bouldin`. Reply:
     /// [`Reply::Value`](crate::session::Reply::Value).
     models ClusterScore { frame: FrameId, label: String, score: String } => {
         title: with(score), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
 
-    /// Kernel only: an output shows the frame, which lives until [`Request::Hide`] says as often that it does no more,
-    /// or the notebook ends. Reply: [`Reply::Done`](crate::session::Reply::Done).
+    /// Kernel only: an output shows the frame. The frame lives until it has as many [`Request::Hide`], or the notebook
+    /// ends. Reply: [`Reply::Done`](crate::session::Reply::Done).
     supervisor Show { frame: FrameId } => {};
     /// Kernel only.
     supervisor Hide { frame: FrameId } => {};
@@ -344,7 +352,7 @@ requests! {
     /// Trains and scores on folds for each value of a parameter: a row for each value and fold. The path of the parameter
     /// goes through the steps of a pipeline. Reply: [`Reply::Batches`](crate::session::Reply::Batches).
     models ValidationCurve {
-        fit: Fit, cv: Splitter, scoring: Vec<String>, param: String, values: Vec<Param>, at: Option<Span>,
+        fit: Fit, cv: Splitter, scoring: Vec<String>, param: String, values: Grid, at: Option<Span>,
     } => {
         title: |input| format!("validation_curve {} on {input}", fit.spec.estimator),
         objects: frames(fit.frames_mut()),
@@ -381,8 +389,8 @@ impl EngineCall {
         matches!(&*self.0, Request::Fit { fit, .. } if fit.spec.is_search())
     }
 
-    /// True for a call that makes an object of a file that may have changed since.
-    pub fn loads_a_file(&self) -> bool {
+    /// True for a call that makes a model of a file. The file may hold another model by now.
+    pub fn loads_a_model(&self) -> bool {
         matches!(*self.0, Request::LoadModel { .. })
     }
 

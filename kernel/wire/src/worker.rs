@@ -33,7 +33,7 @@ pub enum ToWorker {
     Read { buffer: u64, offset: u64, length: u64 },
     /// Answer: [`FromWorker::Launched`].
     Launch(Launch),
-    /// These buffers are no more. No answer.
+    /// Frees buffers. No answer.
     Free { buffers: Vec<u64> },
 }
 

@@ -14,7 +14,7 @@ pub(crate) use columns::{Block, ColumnModels};
 pub use fitted::FittedModel;
 pub(crate) use fitted::Trainer;
 pub(crate) use pipeline::Pipeline;
-pub(crate) use search::{Candidate, Search, State, TrialResult, mean_and_std};
+pub(crate) use search::{Candidate, Search, State, TrialResult, column as search_column, mean_and_std};
 pub(crate) use target::{Func, TransformedTarget};
 
 use onrush_wire::learn::{Param, Spec};

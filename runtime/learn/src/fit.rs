@@ -1,14 +1,15 @@
 //! Trains any estimator.
 
-use onrush_wire::learn::{Spec, Splitter};
+use onrush_wire::learn::{Grid, Param, Spec, Splitter};
 
 use crate::check;
 use crate::compose;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::estimators::{Any, FittedModel, trained};
+use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
+use crate::model::Values;
 use crate::run::Run;
-use crate::select::{Fold, search, validate};
+use crate::select::{Fold, candidates, search, validate};
 
 /// Trains the estimator of a specification.
 ///
@@ -55,6 +56,58 @@ pub fn cross_validate(
     run: &Run<'_>,
 ) -> Result<Vec<Fold>, Error> {
     validate::cross_validate(spec, data, splitter, scorers, return_train_score, run, &fit)
+}
+
+/// The scores of an estimator on folds for each value of one parameter (`sklearn.model_selection.validation_curve`).
+pub struct ValidationCurve {
+    /// For each value its estimator.
+    specs: Vec<(Param, Spec)>,
+}
+
+impl ValidationCurve {
+    /// `param` is the path of the parameter, through the steps of a pipeline.
+    ///
+    /// # Errors
+    /// If there are no values or too many, for a distribution, and if the estimator does not have the parameter or does
+    /// not take a value.
+    pub fn new(spec: &Spec, param: &str, values: Grid) -> Result<Self, Error> {
+        check::spec(spec)?;
+        let grid = Spec { grid: vec![(param.to_string(), values)], ..spec.clone() };
+        let candidates = candidates::grid(&grid)?;
+        let spec_of = |candidate: Candidate| {
+            let spec = candidates::with_params(spec, &candidate)?;
+            Ok((candidate.into_iter().next().map(|(_, value)| value).unwrap_or_default(), spec))
+        };
+        Ok(ValidationCurve { specs: candidates.into_iter().map(spec_of).collect::<Result<_, Error>>()? })
+    }
+
+    /// Trains and scores: a fold for each value and split, with the scores of the training rows.
+    ///
+    /// # Errors
+    /// As [`cross_validate`].
+    pub fn score(
+        &self,
+        data: &Data,
+        splitter: &Splitter,
+        scorers: &[String],
+        run: &Run<'_>,
+    ) -> Result<Vec<(usize, Fold)>, Error> {
+        let mut folds = Vec::new();
+        for (at, (_, spec)) in self.specs.iter().enumerate() {
+            let (before, values) = (at as u64, self.specs.len() as u64);
+            let steps = |done: u64, all: u64| (run.steps)(before * all + done, values * all);
+            let inner = Run { is_stopped: run.is_stopped, stage: run.stage, steps: &steps, detail: run.detail };
+            folds.extend(
+                cross_validate(spec, data, splitter, scorers, true, &inner)?.into_iter().map(|fold| (at, fold)),
+            );
+        }
+        Ok(folds)
+    }
+
+    /// The value of each fold of [`ValidationCurve::score`].
+    pub fn column(&self, folds: &[(usize, Fold)]) -> Values {
+        search_column(&folds.iter().map(|(at, _)| &self.specs[*at].0).collect::<Vec<_>>())
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Scores of predictions: the functions of `sklearn.metrics` over slices, with weights of rows.
 //!
-//! A score that is not defined for the rows is NaN, such as the precision of a class that was never predicted. The peer
-//! scikit-learn warns and returns 0 for them (`zero_division`). Sums are in a fixed order on any number of threads. A
-//! weight of `None` means that each row weighs 1.
+//! A score that is not defined for the rows is NaN, such as the precision of a class that was never predicted. For them
+//! scikit-learn warns and returns 0 (`zero_division`). Sums are in a fixed order on any number of threads. A weight of
+//! `None` means that each row weighs 1.
 
 pub mod classification;
 pub mod clusters;

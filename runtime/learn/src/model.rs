@@ -44,7 +44,7 @@ pub struct LinearScores {
     pub link: Link,
 }
 
-/// A fitted model.
+/// The interface of fitted models.
 pub trait Model: Send + Sync {
     /// The columns that it makes, in order. `data` stands for its features: only their names and kinds are looked at.
     fn outputs(&self, features: &[Field]) -> Vec<Role>;

@@ -410,18 +410,19 @@ fn validated(spec: Spec, frame: &Frame, target: Tree, how: Cv, at: Span) -> Fram
     let Cv { splitter, scoring, train_score, .. } = how;
     let request = Request::CrossValidate { fit, cv: splitter, scoring, train_score, at: Some(at.clone()) };
     let batch = session::rows_of(&request, at.clone());
-    Frame::new(session::send(&batch, at))
+    crate::handle::send(&batch, at)
 }
 
 /// Trains and scores on folds for each value of one parameter (`sklearn.model_selection.validation_curve`).
 ///
 /// The frame has a row for each value and fold: the value under the name of the parameter, `fold`, `fit_time`,
-/// `score_time`, `test_score` and `train_score`. The path of a parameter goes through the steps of a pipeline:
+/// `score_time`, `test_score` and `train_score`, or `test_<scorer>` and `train_<scorer>` of several. The path of a parameter goes through the steps of a pipeline:
 /// `"ridge__alpha"`.
 ///
 /// `validation_curve(&Ridge::new(), &houses, "price", "alpha", [0.1, 1.0, 10.0], cv(5))`
 ///
-/// Raises if the estimator does not have the parameter or does not take a value, and for a distribution of values.
+/// Raises if the estimator does not have the parameter or does not take a value, for a distribution of values, and for
+/// aggregates as scorers.
 #[track_caller]
 pub fn validation_curve(
     estimator: &(impl Estimator + ?Sized),
@@ -432,7 +433,12 @@ pub fn validation_curve(
     how: impl IntoCv,
 ) -> Frame {
     let at = here("validation_curve");
-    let (spec, target, how) = (model::spec_of(estimator, &at), target.into_target(), how.into_cv());
+    let (spec, target, values) = (model::spec_of(estimator, &at), target.into_target(), values.into_grid());
+    curve(spec, frame, target, (param, values), how.into_cv(), at)
+}
+
+#[inline(never)]
+fn curve(spec: Spec, frame: &Frame, target: Tree, (param, values): (&str, Grid), how: Cv, at: Span) -> Frame {
     let refused = |found: &str, help: &str| -> ! {
         let message = format!("`validation_curve` does not take {found}");
         raise(Diagnostic::error(Class::Plan, "argument", message).help(help).at(at.clone(), ""))
@@ -440,13 +446,11 @@ pub fn validation_curve(
     if !how.custom.is_empty() {
         refused("aggregates", "name scorers: `cv(5).scoring(\"r2\")`");
     }
-    let values = match values.into_grid() {
-        Grid::List(values) => values,
-        Grid::Integers(first, last) => (first..=last).map(Param::Int).collect(),
-        Grid::Uniform(..) | Grid::LogUniform(..) => refused("a distribution", "name the values: `[0.1, 1.0, 10.0]`"),
-    };
+    if let Grid::Uniform(..) | Grid::LogUniform(..) = values {
+        refused("a distribution", "name the values: `[0.1, 1.0, 10.0]`");
+    }
     let fit = Fit { spec, frame: frame.id(), target: Some(target), eval: Vec::new() };
-    let (param, at) = (param.to_string(), at.clone());
+    let param = param.to_string();
     let Cv { splitter, scoring, .. } = how;
     let request = Request::ValidationCurve { fit, cv: splitter, scoring, param, values, at: Some(at.clone()) };
     let batch = session::rows_of(&request, at.clone());

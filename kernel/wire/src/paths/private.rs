@@ -62,8 +62,8 @@ fn check_own(folder: &Path, metadata: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// The reason for which [`private_dir`] would not make this folder, or this user could not write to it. `None`: there
-/// is not a reason. Nothing is made.
+/// The reason for which [`private_dir`] would not make this folder, or this user could not write to it. `None` if the
+/// folder can be made and written to. This function makes no folder.
 pub(super) fn obstacle(path: &Path) -> Option<String> {
     let look = || -> io::Result<()> {
         let mut folder = resolve(path)?;

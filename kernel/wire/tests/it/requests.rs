@@ -7,7 +7,7 @@ use onrush_wire::codec::content;
 use onrush_wire::dashboard::DashboardRequest;
 use onrush_wire::explore::{Explore, View};
 use onrush_wire::graph::GraphSpec;
-use onrush_wire::learn::{Fit, ModelAsk, Param, Spec, Splitter};
+use onrush_wire::learn::{Fit, Grid, ModelAsk, Param, Spec, Splitter};
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{CellEnd, Request};
@@ -111,7 +111,7 @@ fn requests_of_models_keep_their_bytes() {
 #[test]
 fn requests_that_came_later_are_last() {
     let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());
-    let values = vec![Param::Float(0.5), Param::Float(1.0)];
+    let values = Grid::List(vec![Param::Float(0.5), Param::Float(1.0)]);
     let fields = [content(&fit()), content(&cv), content(&scoring), text("alpha"), content(&values), content(&at())];
     check(33, &Request::ValidationCurve { fit: fit(), cv, scoring, param, values, at: at() }, &fields);
 }

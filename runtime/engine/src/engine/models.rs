@@ -11,14 +11,12 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use onrush_expr::diagnostics;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
 use onrush_logical::fingerprint;
 use onrush_wire::learn::{
-    EstimatorKind, Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Param, Spec, Splitter, info as estimator,
+    EstimatorKind, Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
 };
 use onrush_wire::plan::{Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
@@ -86,7 +84,7 @@ impl Engine {
                 Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
             }
             Request::ValidationCurve { fit, cv, scoring, param, values, at } => {
-                let table = self.validation_curve(&fit, &cv, &scoring, (&param, &values), task);
+                let table = self.validation_curve(&fit, &cv, &scoring, (&param, values), task);
                 Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
             }
             Request::ClusterScore { frame, label, score } => {
@@ -136,7 +134,7 @@ impl Engine {
             let trained = self.on_learners(|| TrainedModel::new(key, fit, fitted, &training, seconds));
             self.keep(id, Arc::new(trained), None)
         };
-        work().map_err(|d| if d.labels.is_empty() { diagnostics::place(d, None, at, "") } else { d })
+        work().map_err(|d| placed(d, at))
     }
 
     /// Trains on the device. `None` if the host must do it.
@@ -282,7 +280,9 @@ impl Engine {
         let training = self.training(fit, task)?;
         let work =
             |run: &Run<'_>| onrush_learn::cross_validate(&fit.spec, &training.data, cv, scoring, train_score, run);
-        results::folds(self.with_threads(task, work)?)
+        let folds = self.with_threads(task, work)?;
+        let models = onrush_learn::Values::Strs(folds.iter().map(|fold| fold.model.clone()).collect());
+        results::folds(("model".to_string(), models), folds)
     }
 
     /// Trains and scores on folds for each value of a parameter: a row for each value and fold, with the value in the
@@ -295,30 +295,14 @@ impl Engine {
         fit: &Fit,
         cv: &Splitter,
         scoring: &[String],
-        (param, values): (&str, &[Param]),
+        (param, values): (&str, Grid),
         task: &TaskHandle,
     ) -> Result<Table, Diagnostic> {
-        onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+        let curve = onrush_learn::ValidationCurve::new(&fit.spec, param, values).map_err(diagnose)?;
         let training = self.training(fit, task)?;
-        let work = |run: &Run<'_>| {
-            let mut folds = Vec::new();
-            for value in values {
-                let candidate = vec![(param.to_string(), value.clone())];
-                let spec = onrush_learn::select::candidates::with_params(&fit.spec, &candidate)?;
-                let scored = onrush_learn::cross_validate(&spec, &training.data, cv, scoring, true, run)?;
-                folds.extend(scored.into_iter().map(|fold| (value.clone(), fold)));
-            }
-            Ok(folds)
-        };
-        let (values, folds): (Vec<Param>, Vec<_>) = self.with_threads(task, work)?.into_iter().unzip();
-        let table = results::folds(folds)?;
-        let fail = |e: arrow::error::ArrowError| onrush_expr::error::internal(&e.to_string());
-        let mut columns: Vec<(String, ArrayRef)> = vec![(param.to_string(), array_of(&values))];
-        for at in 1..table.schema().fields().len() {
-            columns.push((table.schema().field(at).name().clone(), table.column(at).map_err(fail)?));
-        }
-        let batch = RecordBatch::try_from_iter(columns).map_err(fail)?;
-        Ok(Table::new(batch.schema(), vec![batch]))
+        let folds = self.with_threads(task, |run| curve.score(&training.data, cv, scoring, run))?;
+        let first = (param.to_string(), curve.column(&folds));
+        results::folds(first, folds.into_iter().map(|(_, fold)| fold).collect())
     }
 
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.
@@ -440,20 +424,6 @@ fn content_key(bytes: &[u8]) -> u128 {
 fn without_places(spec: &mut Spec) {
     spec.features.iter_mut().flatten().for_each(fingerprint::without_places);
     spec.parts.iter_mut().for_each(|part| without_places(&mut part.spec));
-}
-
-/// Values of a parameter as a column: integers, else numbers, else their text.
-fn array_of(values: &[Param]) -> ArrayRef {
-    let int = |value: &Param| if let Param::Int(int) = value { Some(*int) } else { None };
-    if let Some(ints) = values.iter().map(int).collect::<Option<Vec<i64>>>() {
-        return Arc::new(Int64Array::from(ints));
-    }
-    let float =
-        |value: &Param| if let Param::Float(float) = value { Some(*float) } else { int(value).map(|n| n as f64) };
-    match values.iter().map(float).collect::<Option<Vec<f64>>>() {
-        Some(floats) => Arc::new(Float64Array::from(floats)),
-        None => Arc::new(StringArray::from_iter_values(values.iter().map(ToString::to_string))),
-    }
 }
 
 /// Writes a model's file.

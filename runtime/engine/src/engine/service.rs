@@ -63,12 +63,12 @@ impl Answer {
 impl Job {
     /// The id of the frame that the call makes.
     pub(super) fn made_frame(&self) -> Result<FrameId, Diagnostic> {
-        self.made.map(|id| FrameId(id.0)).ok_or_else(|| misrouted(&self.request))
+        self.made.map(|id| FrameId(id.0)).ok_or_else(without_id)
     }
 
     /// The id of the model that the call makes.
     pub(super) fn made_model(&self) -> Result<ModelId, Diagnostic> {
-        self.made.map(|id| ModelId(id.0)).ok_or_else(|| misrouted(&self.request))
+        self.made.map(|id| ModelId(id.0)).ok_or_else(without_id)
     }
 }
 
@@ -89,8 +89,11 @@ impl Engine {
 
 /// The error of a service that has no arm for a call.
 pub fn misrouted(request: &Request) -> Diagnostic {
-    let request = format!("{request:?}");
-    let name = request.split([' ', '(']).next().unwrap_or_default();
-    Diagnostic::error(Class::Internal, "request", format!("no service of the engine answers `{name}`"))
+    Diagnostic::error(Class::Internal, "request", format!("no service of the engine answers `{}`", request.name()))
         .help("please report it with the cell that led to it")
+}
+
+/// The error of a call that makes an object and came without its id.
+fn without_id() -> Diagnostic {
+    Diagnostic::error(Class::Internal, "request", "a call that makes an object came without its id")
 }

@@ -127,7 +127,7 @@ impl Search {
 }
 
 /// The values of a parameter as a column: numbers, with NaN for none, or else strings as they are written in a cell.
-fn column(values: &[&Param]) -> Values {
+pub fn column(values: &[&Param]) -> Values {
     let ints = values.iter().map(|v| match v {
         Param::Int(value) => Some(*value),
         _ => None,

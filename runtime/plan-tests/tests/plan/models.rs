@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::Float64Type;
 use onrush_frame::TaskHandle;
-use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelId, ModelInfo, Param, Size, Spec, Splitter};
+use onrush_wire::learn::{Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Param, Size, Spec, Splitter};
 use onrush_wire::plan::{Op, Split, SplitPart};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelOutput};
 
@@ -179,9 +179,9 @@ fn a_validation_curve_has_the_scores_of_scikit_learn() {
     let spec = Spec { estimator: "Ridge".to_string(), ..Default::default() };
     let fit = Fit { spec, frame: f, target: Some(Expr::column("y")), eval: Vec::new() };
     let cv = Splitter::KFold { n_splits: 3, shuffle: false, random_state: 0 };
-    let alphas = [0.1, 1.0, 10.0].map(Param::Float);
+    let alphas = Grid::List([0.1, 1.0, 10.0].map(Param::Float).to_vec());
     let task = TaskHandle::new();
-    let curve = b.engine.validation_curve(&fit, &cv, &[], ("alpha", &alphas), &task).unwrap();
+    let curve = b.engine.validation_curve(&fit, &cv, &[], ("alpha", alphas.clone()), &task).unwrap();
     let values = |name: &str| {
         let column = curve.column(curve.schema().index_of(name).unwrap()).unwrap();
         column.as_primitive::<Float64Type>().values().to_vec()
@@ -198,6 +198,10 @@ fn a_validation_curve_has_the_scores_of_scikit_learn() {
         values("test_score"),
         [0.60510231, 0.67628327, 0.8039459, 0.64030157, 0.65980352, 0.83333333, -0.05327781, 0.55486274, -0.23089807],
     );
-    let error = b.engine.validation_curve(&fit, &cv, &[], ("alhpa", &alphas), &task).unwrap_err();
-    assert!(error.message.contains("alhpa"), "{error}");
+    let fails =
+        |param: &str, values: Grid| b.engine.validation_curve(&fit, &cv, &[], (param, values), &task).unwrap_err();
+    assert!(fails("alhpa", alphas).message.contains("alhpa"));
+    assert_eq!(fails("alpha", Grid::List(vec![])).message, "`alpha` has no values to try");
+    let long = fails("max_iter", Grid::Integers(1, i64::MAX));
+    assert!(long.message.contains("at most 1000000"), "{long}");
 }

@@ -101,8 +101,12 @@ impl Supervisor {
                 state.ended |= force;
                 done(Reply::Done)
             }
-            // `Subscribe` is answered where the connection is. No other request is left.
-            _ => done(Reply::Done),
+            // Answered where the connection is.
+            Request::Subscribe => done(Reply::Done),
+            other => {
+                let message = format!("the supervisor does not answer `{}`", other.name());
+                Err(Diagnostic::error(Class::Internal, "request", message))
+            }
         }
     }
 

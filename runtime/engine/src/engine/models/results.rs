@@ -22,7 +22,7 @@ use crate::memory_pool::HeldMemory;
 
 /// What the session keeps of a model in its file, in addition to what the estimator keeps.
 #[derive(Serialize, Deserialize)]
-struct KeptTable {
+struct SessionPart {
     key: u128,
     features: Vec<(Field, Expr)>,
     target: Option<Field>,
@@ -58,7 +58,7 @@ impl TrainedModel {
     pub fn new(key: u128, fit: &Fit, mut fitted: FittedModel, training: &Training, seconds: f64) -> Self {
         let values = |array: &ArrayRef| (0..array.len()).map(|i| onrush_frame::value_at(array, i)).collect();
         let card = card(&fitted, &training.data, training.sample.as_ref(), training.place, seconds);
-        let kept = KeptTable {
+        let kept = SessionPart {
             key,
             features: training.features.clone(),
             target: training.target.clone(),
@@ -75,7 +75,7 @@ impl TrainedModel {
     /// # Errors
     /// As [`TrainedModel::restored`].
     pub fn of_file(mut fitted: FittedModel, key: u128) -> Result<Self, Diagnostic> {
-        let kept = KeptTable { key, ..kept_of(&fitted)? };
+        let kept = SessionPart { key, ..kept_of(&fitted)? };
         fitted.session = serde_json::to_string(&kept).unwrap_or_default();
         Self::restored(fitted, || key)
     }
@@ -85,10 +85,10 @@ impl TrainedModel {
     /// # Errors
     /// If the file says other things of its target than of its classes.
     pub fn restored(mut fitted: FittedModel, other_key: impl FnOnce() -> u128) -> Result<Self, Diagnostic> {
-        let kept: KeptTable = match fitted.session.is_empty() {
+        let kept: SessionPart = match fitted.session.is_empty() {
             false => kept_of(&fitted)?,
             true => {
-                let kept = KeptTable {
+                let kept = SessionPart {
                     key: other_key(),
                     features: fitted.features.iter().map(foreign).collect(),
                     target: None,
@@ -120,7 +120,7 @@ impl TrainedModel {
         Ok(Self::build(fitted, kept, classes))
     }
 
-    fn build(fitted: FittedModel, kept: KeptTable, classes: Option<ArrayRef>) -> Self {
+    fn build(fitted: FittedModel, kept: SessionPart, classes: Option<ArrayRef>) -> Self {
         let inputs = kept.features.iter().zip(&fitted.features).map(|((field, expr), feature)| Input {
             name: field.name.clone(),
             expr: expr.clone(),
@@ -260,7 +260,7 @@ impl Predictor for TrainedModel {
 }
 
 /// What the session has put into a model's file.
-fn kept_of(fitted: &FittedModel) -> Result<KeptTable, Diagnostic> {
+fn kept_of(fitted: &FittedModel) -> Result<SessionPart, Diagnostic> {
     serde_json::from_str(&fitted.session)
         .map_err(|e| diagnostics::plan_error("model-file", format!("the model file cannot be used: {e}")))
 }
@@ -343,11 +343,11 @@ fn training_score(fitted: &FittedModel, data: &Data, step: usize) -> Option<(Str
     score.ok().filter(|value| value.is_finite()).map(|value| (name.to_string(), of, value))
 }
 
-/// A row for each fold of a cross-validation.
-pub fn folds(folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic> {
+/// A row for each fold of a cross-validation. `first` is the first column.
+pub fn folds(first: (String, Values), folds: Vec<onrush_learn::select::Fold>) -> Result<Table, Diagnostic> {
     let floats = |value: &dyn Fn(&onrush_learn::select::Fold) -> f64| Values::Floats(folds.iter().map(value).collect());
     let mut columns = vec![
-        ("model".to_string(), Values::Strs(folds.iter().map(|f| f.model.clone()).collect())),
+        first,
         ("fold".to_string(), Values::Ints(folds.iter().map(|f| f.fold as i64).collect())),
         ("fit_time".to_string(), floats(&|f| f.fit_time)),
         ("score_time".to_string(), floats(&|f| f.score_time)),
