@@ -1,7 +1,7 @@
 // Concatenation of columns: each function appends one part.
 
-// Appends `rows` bits, at bit `at`: those of `from`, or ONES. `to` is zero there before. Neighbouring
-// parts share a word.
+// Appends `rows` bits, at bit `at`: those of `from`, or ONES. `to` is zero there before. Neighbouring parts share a
+// word.
 template <bool ONES> __device__ __forceinline__ void concat_bitmap(const u32* from, u64 rows, u32* to, u64 at) {
     const u64 words = (rows + 31) / 32;
     for (u64 i = thread_in_grid(); i < words; i += threads_in_grid()) {

@@ -1,5 +1,5 @@
-// Building blocks of generated pipelines: arithmetic with the rules of Arrow, and conversions. Accumulators, any number
-// of them, are reduced across a block and then a grid. A hash table has keys of several words.
+// Building blocks of generated pipelines: arithmetic with the rules of Arrow, conversions, and accumulators with their
+// reduction across a block and a grid. Also a hash table for keys of several words.
 //
 // Integers wrap. An error of Arrow sets a flag instead, and the caller lets the CPU report the error. Floats compare in
 // the order of Arrow, except for the zeros, which are one value in SQL. Determinism: as reduce.cuh and hash_group.cuh.

@@ -5,9 +5,8 @@ template <int WORDS> struct Pieces {
     u64 words[WORDS];
 };
 
-// A block for each buffer, which is aligned to 4 bytes. The last block sets the completion flag `told` to DONE; its
-// value is
-// 0. `done` is zero before and after.
+// A block for each buffer, which is aligned to 4 bytes. The last block sets the completion flag `told` from 0 to DONE.
+// `done` is zero before and after.
 template <u64 DONE, int WORDS>
 __device__ __forceinline__ void collect_pieces(const Pieces<WORDS>& pieces, u8* room, u32* done, volatile u64* told) {
     const u8* from = (const u8*)pieces.words[2 * blockIdx.x];

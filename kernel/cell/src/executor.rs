@@ -90,7 +90,7 @@ pub struct Executor {
     ledger: Ledger,
     /// Sentences about stale values, to be said when the cell runs.
     notes: Vec<String>,
-    /// New versions of the cell that runs.
+    /// Versions of names that the running cell makes.
     made: NewVersions,
     knowledge: Arc<Knowledge>,
     /// The cells that succeeded.

@@ -5,7 +5,7 @@
 //! end of the cell process.
 //!
 //! A module imports only modules below it. The order, from `interface` up to `executor`, is data in
-//! `xtask/src/tidy/modules.rs`.
+//! `xtask/src/tidy/module_layers.rs`.
 
 mod backtrace;
 mod commands;

@@ -241,7 +241,7 @@ impl KnownTypes {
         let lasting: BTreeMap<_, _> = self.codes.iter().filter(|(name, _)| !name.contains("onrush_cell_")).collect();
         let partial = self.path.with_extension(format!("{}.part", std::process::id()));
         if let Ok(bytes) = serde_json::to_vec(&lasting) {
-            // A type that cannot be written is asked for again next time.
+            // Without the file, rustc is asked again next time.
             let _ = std::fs::write(&partial, bytes).and_then(|()| std::fs::rename(&partial, &self.path));
         }
     }

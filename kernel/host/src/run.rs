@@ -32,7 +32,8 @@ pub fn run_callbacks(store: &Store, change: &Change) -> FinishedRun {
     finish(store, outcome, Duration::ZERO, begun.elapsed())
 }
 
-/// Drops variables, all of them if `names` is empty. The session's objects are reported after the next cell.
+/// Drops variables, all of them if `names` is empty. The session learns of released objects with the result of the next
+/// cell.
 pub fn forget(store: &mut Store, names: &[String]) -> FinishedRun {
     let begun = Instant::now();
     forget_caught();

@@ -78,7 +78,7 @@ pub fn held() -> u64 {
 const TRIES: u32 = 200;
 /// How often a new snapshot is looked at.
 const LOOK_MS: c_int = 1;
-/// Looks at a computing process before it is given up.
+/// Number of looks at a computing process before it is given up.
 const LOOKS: u32 = 1000;
 
 /// Forks. With other `threads` the child may have got a lock of the C library or the standard library that such a

@@ -239,8 +239,8 @@ impl Notebook {
         self.run(number, Work::Cell(text), sink)
     }
 
-    /// Runs what cells have left to be done when controls change, as a cell is run. `number` is [`HIDDEN`] or above;
-    /// `dropped`: controls that are on no screen any more.
+    /// Runs the callbacks of changed controls, as a cell is run. `number` is [`HIDDEN`] or above; `dropped`: controls
+    /// that are on no screen any more.
     pub fn run_callbacks(
         &self,
         number: u64,

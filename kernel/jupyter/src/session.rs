@@ -70,7 +70,7 @@ struct State {
     owed: Vec<Request>,
 }
 
-/// The end of a request.
+/// The outcome of a request.
 enum Delivery {
     Done,
     Refused(Diagnostic),
@@ -404,7 +404,7 @@ impl Session {
         self.board.lock().tasks.values().cloned().collect()
     }
 
-    /// Sentences about the session since the last call.
+    /// Takes the notices about the session since the last call.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut self.board.lock().notices)
     }

@@ -25,7 +25,7 @@ use crate::plot::{self, one};
 use crate::raise::{here, raise};
 use crate::{process, session};
 
-/// Rows of a page that filters without a kernel. It has a sample of more rows.
+/// Most rows of a page that filters without a kernel. A larger frame is sampled.
 const PAGE_ROWS: u64 = 500_000;
 
 /// Views of one frame that filter each other: select in one, and all others show the rows that are left.

@@ -228,7 +228,7 @@ pub(crate) fn send(batch: &RecordBatch, at: Span) -> (FrameId, Schema) {
 }
 
 /// A column for kernels, as it came.
-pub(crate) enum LentColumn {
+pub(crate) enum ExportedColumn {
     /// In the memory of a device, by its name and whether the processor plays it. The descriptor keeps it.
     OnDevice { memory: OwnedFd, rows: u64, dtype: DataType, device: (String, bool) },
     /// As [`collect`] gives it.
@@ -237,14 +237,14 @@ pub(crate) enum LentColumn {
 
 /// A column of a frame for kernels.
 #[inline(never)]
-pub(crate) fn lend(frame: FrameId, column: String, at: Span) -> LentColumn {
+pub(crate) fn export_column(frame: FrameId, column: String, at: Span) -> ExportedColumn {
     let answer = ask_with_memory(&Request::ExportColumn { frame, column }, None);
     let lent = answer.and_then(|(reply, descriptor)| match (reply, descriptor) {
         (Reply::Exported { rows, dtype, device, emulated, .. }, Some(memory)) => {
-            Ok(LentColumn::OnDevice { memory, rows, dtype, device: (device, emulated) })
+            Ok(ExportedColumn::OnDevice { memory, rows, dtype, device: (device, emulated) })
         }
         (Reply::Batches { inline, bytes, .. }, descriptor) => {
-            memory::batch(inline, descriptor, bytes).map(LentColumn::OnHost)
+            memory::batch(inline, descriptor, bytes).map(ExportedColumn::OnHost)
         }
         (other, _) => unexpected(&other, at.clone()),
     });

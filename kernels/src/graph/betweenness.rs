@@ -179,8 +179,8 @@ impl<'a> PathCounts<'a> {
         self.kernels.blocks("end_level_", 1, 0, Arguments::new().buffer(&self.state).value(level))
     }
 
-    /// Begins the pass back at the farthest level, `depth`. [`PathCounts::back`] follows for each level from `depth -
-    /// 1` down to 1, then [`PathCounts::end_back`].
+    /// Begins the pass back at the farthest level, `depth`. [`PathCounts::back`] follows for each level from
+    /// `depth - 1` down to 1, then [`PathCounts::end_back`].
     ///
     /// # Errors
     /// Errors of the device.

@@ -52,7 +52,7 @@ const int BUDGET = 256;
 const u64 NEVER = ~0ull;
 // Bytes of shared memory that a kernel has without asking.
 const u64 STRICT_SHARED = 48 << 10;
-// Bytes between two variables of a module that belong to nobody, as in apart.rs.
+// Bytes between two variables of a module that belong to nobody, as RED_ZONE_BYTES in red_zones.rs.
 const u64 APART = 256;
 // Bytes around an allocation that belong to nobody, as in emulated.rs.
 const u64 MARGIN = 4096;

@@ -4,8 +4,8 @@
 //!
 //! No kernel is here, and no cache of compiled ones: that is `kernels/`. Nothing here knows columns or plans.
 //!
-//! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams). A default
-//! stream does not exist. The next call reports the error of a `Drop`.
+//! Nothing waits for the whole device (but an allocation that the driver refuses, once, for all our streams). There is
+//! no default stream. The next call reports the error of a `Drop`.
 
 mod backend;
 mod buffer;

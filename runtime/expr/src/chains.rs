@@ -155,7 +155,8 @@ struct Link<'a> {
 }
 
 /// Whether chains may have the operator: it must give the same result for a row, whichever other rows are evaluated.
-/// Integer division and remainder can fail. They must not be evaluated for rows that a filter leaves out (`guards.rs`).
+/// Integer division and remainder can fail. They must not be evaluated for rows that a filter leaves out
+/// (`optimizer/short_circuit.rs`).
 fn is_linked(op: Operator) -> bool {
     use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus, StringConcat};
     matches!(op, Plus | Minus | Multiply | Divide | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)

@@ -1,5 +1,5 @@
-//! Values that belong to equal keys, in one pass with a hash table. They are the first, the last or the only rows of
-//! their keys, and aggregates that stand in every row.
+//! Results by equal keys, in one pass with a hash table: the first, the last or the only row of each key. Also
+//! aggregates that stand in every row.
 //!
 //! Window functions of ours, since DataFusion would sort the rows by the keys.
 

@@ -156,7 +156,7 @@ fn placed(error: DataFusionError, place: Option<&Span>) -> DataFusionError {
 /// that asks for them may be far from the expression that is wrong.
 #[derive(Debug)]
 struct Cast {
-    /// `cast_i64`: `explain/words.rs` reads the type from it.
+    /// `cast_i64`: `explain/expr_display.rs` reads the type from it.
     name: String,
     to: DataType,
     signature: Signature,

@@ -1,6 +1,6 @@
 //! Window functions partitioned by keys without an order: aggregates that are broadcast to the rows of their group, and
-//! `unique` (first, last, only). The CPU uses a hash table (`expr/distinct.rs`). Here rows are sorted by key, a window
-//! runs over each group, and the order of the input is restored.
+//! `unique` (first, last, only). The CPU uses a hash table (`expr/first_last.rs`). Here rows are sorted by key, a
+//! window runs over each group, and the order of the input is restored.
 
 use std::sync::Arc;
 

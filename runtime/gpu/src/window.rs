@@ -258,7 +258,7 @@ fn alike_windows(
                 return Err(CpuReason::Expression(expr.name().to_string()));
             };
             // The filter is the last field, and only the debug form shows it. Filters that can be a CASE are one
-            // already (`windows.rs`).
+            // already (`optimizer/window_filter_to_case.rs`).
             if !format!("{expr:?}").ends_with("filter: None }") {
                 return Err(CpuReason::form(function.fun().name(), "over a window with FILTER"));
             }

@@ -20,7 +20,7 @@ pub(crate) struct Xml<'a> {
     depth: usize,
 }
 
-/// The begin of an element.
+/// The start of an element.
 pub(crate) struct Element<'a> {
     start: BytesStart<'a>,
     text: &'a str,

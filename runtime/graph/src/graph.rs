@@ -48,7 +48,7 @@ struct Weights {
 /// Compressed sparse rows. A row is sorted by node, then by edge.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// The begin of the row of each node, and the number of arcs at the end.
+    /// The start of the row of each node, and the number of arcs at the end.
     pub offsets: Vec<usize>,
     /// The other end of each arc.
     pub targets: Vec<u32>,

@@ -117,7 +117,7 @@ impl DictionaryEncoding {
         self.codes.bytes() + self.values.bytes() + self.slots.get().map_or(0, Buffer::bytes)
     }
 
-    /// The statistics of integers, from the column's first row on.
+    /// The dictionary encoding of a column of integers, from the column's first row on.
     pub(crate) fn of(context: &Context, column: &Column, validity: Option<&Buffer>) -> Result<DictionaryEncoding> {
         const ESTIMATE: u64 = 1 << 18;
         let scalar = column.scalar;

@@ -1,4 +1,4 @@
-//! The two halves of a connection: messages, and the descriptor that one may have (`onrush_wire::stream`).
+//! The two halves of a connection: messages, and the descriptor that one may have (`onrush_wire::fd_passing`).
 //!
 //! A message has at most one descriptor. The memory behind it is a memfd sealed against writing, growing and shrinking,
 //! and can be mapped safely. `Reply::Batches` with `inline: None` comes with one, as may `Request::Step` with

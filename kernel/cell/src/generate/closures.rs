@@ -18,8 +18,8 @@ use crate::types::PRIMITIVES;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closure {
     pub kind: ClosureKind,
-    /// All types of arguments are said. A reference among other arguments would be one of a certain lifetime, which no
-    /// later cell can name.
+    /// Whether all arguments have written types. A reference among arguments without a type has one certain lifetime,
+    /// which no later cell can name.
     pub is_typed: bool,
 }
 

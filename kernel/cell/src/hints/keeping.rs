@@ -4,7 +4,7 @@ use syn::{Expr, Stmt};
 
 use crate::parse::{Cell, PartKind};
 
-/// Another value that borrows from a variable.
+/// A borrower of none of the kinds below.
 pub const BORROWED: &str = "borrowed";
 const CLOSURE: &str = "a closure that borrows from another variable";
 const ITERATOR: &str = "an iterator over another variable";

@@ -72,7 +72,7 @@ pub struct Circumstances {
     pub out_of_memory: bool,
 }
 
-/// Codes of errors that end a cell and name no place.
+/// Codes of panics and crashes. Without a label, the place is that of the innermost call (`backtrace::place`).
 const PANIC: &str = "panic";
 const STACK_OVERFLOW: &str = "stack-overflow";
 const SEGFAULT: &str = "segfault";

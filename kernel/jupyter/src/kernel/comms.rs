@@ -40,7 +40,7 @@ pub trait Target: Send + Sync {
     /// The front end has been told that its message is answered: what that set off may say `busy` for itself now.
     fn answered(&self) {}
 
-    /// A comm of this target is no more: the front end closed it, or its cell's output is gone. In the second case the
+    /// A comm of this target is closed: by the front end, or because its cell's output is gone. In the second case the
     /// thread that is about to run the cell again calls this.
     fn closed(&self, comm: &str);
 

@@ -75,7 +75,7 @@ struct Table {
     state: Mutex<State>,
     /// Pages of rows: quick.
     pages: SessionThread,
-    /// Asks for work that walks over all rows.
+    /// The thread for requests that read all rows.
     work: SessionThread,
 }
 

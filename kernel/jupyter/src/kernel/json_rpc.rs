@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::comms::{Attachments, Message, Sender};
 
-/// Answers a request, from any thread.
+/// The answer to a request, from any thread.
 #[derive(Clone)]
 pub struct CommAnswer {
     sender: Sender,

@@ -1,6 +1,7 @@
 //! Cells whose outputs are gone although they did not run again. A front end says so by opening a comm that is closed
-//! at once, because the protocol has no message for it. Objects of these outputs in this process are released at once,
-//! and also while a cell runs. Objects in the cell process are released in its turn.
+//! at once, because the protocol has no message for it. Comms of these outputs are closed and their frames in the
+//! session released at once, also while a cell runs. Their controls in the cell process are dropped when the queue
+//! comes to them.
 //!
 //! A page that shows the notebook may say that it is there, by a comm that stays open, and which cells' outputs hold
 //! something. Some time after the last of them has closed its comm, nobody looks at these outputs any more.

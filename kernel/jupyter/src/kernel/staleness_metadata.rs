@@ -1,7 +1,7 @@
 //! The cell of an execution, and the marks on the outputs of cells that have become stale.
 //!
-//! `kernel/cell` finds stale cells. Here it becomes metadata: of the reply, of new outputs, and of earlier ones, which
-//! are sent again as updates of their displays.
+//! `kernel/cell` finds stale cells. Here staleness becomes metadata: of the reply, of new outputs, and of earlier ones,
+//! which are sent again as updates of their displays.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ const LARGEST_FILE: u64 = 8 << 20;
 
 /// Outputs and marks of the cells of a notebook.
 pub struct StalenessMetadata {
-    /// Outputs by cell, and their bytes: display id and bundle.
+    /// Outputs by cell (display id and bundle), and their size in bytes.
     outputs: LruCache<String, (Vec<(String, Bundle)>, usize)>,
     marked: BTreeSet<String>,
     order: Order,

@@ -147,7 +147,7 @@ impl ExecutorThread {
         }
     }
 
-    /// As [`ExecutorThread::execute`], for what cells have left to be done when controls change.
+    /// As [`ExecutorThread::execute`], for the callbacks of changed controls.
     pub fn run_callbacks(&self, number: u64, change: Change, dropped: Vec<String>, events: Sender<Event>) -> Ticket {
         let ticket = Ticket(Arc::new(Mutex::new(None)));
         self.send(Command::React { number, change, dropped, events, ticket: ticket.clone() });

@@ -196,8 +196,7 @@ fn device(engine: &str) -> String {
     }
 }
 
-/// The description of a variable that holds a frame, as far as the session knows it without running anything: its size
-/// and place. Its bytes, if its rows are held.
+/// Describes a frame of a variable by its size and place, and gives its bytes if its rows are held. Nothing is run.
 pub fn frame(frame: &NamedFrame) -> (String, Option<u64>) {
     let columns = frame.schema.fields.len() as u64;
     let size = match frame.rows {

@@ -15,7 +15,7 @@ use crate::cuda::{self, Buffer};
 use crate::expr::IntoExprs;
 use crate::matrix::{Matrix, Number};
 use crate::raise::{here, raise};
-use crate::session::{self, LentColumn};
+use crate::session::{self, ExportedColumn};
 
 impl Frame {
     /// Runs the plan and returns all rows as an Arrow batch, in memory that is shared with the session.
@@ -50,11 +50,11 @@ impl Frame {
     pub fn buffer<T: Element + cuda::Element>(&self, name: &str) -> Buffer<T> {
         let at = here("buffer");
         let array = match self.lent(name, &wire_type(&T::arrow()), at.clone()) {
-            Some(LentColumn::OnDevice { memory, rows, .. }) => match Buffer::on_device(memory, rows as usize) {
+            Some(ExportedColumn::OnDevice { memory, rows, .. }) => match Buffer::on_device(memory, rows as usize) {
                 Some(buffer) => return buffer,
                 None => self.array(name, at.clone()),
             },
-            Some(LentColumn::OnHost(batch)) => only(&batch, name, at.clone()),
+            Some(ExportedColumn::OnHost(batch)) => only(&batch, name, at.clone()),
             None => self.array(name, at.clone()),
         };
         match Column::new(name, &array) {
@@ -66,13 +66,13 @@ impl Frame {
     /// The column as the session exports it to the worker's device. `None` if the copy by way of the host is known to
     /// be right.
     #[inline(never)]
-    fn lent(&self, name: &str, wanted: &DataType, at: Span) -> Option<LentColumn> {
+    fn lent(&self, name: &str, wanted: &DataType, at: Span) -> Option<ExportedColumn> {
         // A conversion happens on the host, and an unknown column is an error there.
         self.handle.schema.fields.iter().find(|field| field.name == name && field.dtype == *wanted)?;
         let kernels = cuda::device()?;
-        match session::lend(self.id(), name.to_string(), at) {
+        match session::export_column(self.id(), name.to_string(), at) {
             // Only a device of the same kind can map the memory.
-            LentColumn::OnDevice { device, dtype, .. } if device != kernels || dtype != *wanted => None,
+            ExportedColumn::OnDevice { device, dtype, .. } if device != kernels || dtype != *wanted => None,
             lent => Some(lent),
         }
     }

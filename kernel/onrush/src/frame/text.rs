@@ -23,8 +23,8 @@ pub fn csv() -> CsvReader {
     CsvReader { options: CsvOptions::default(), columns: None }
 }
 
-/// Reads text with columns of fixed width. They are those between the blanks that the first 100 lines have in common.
-/// The first line names them. Types, nulls and compression are as for [`crate::read_csv`]. For other options see
+/// Reads text with columns of fixed width. Columns are separated by the blanks that the first 100 lines have in common,
+/// and the first line names them. Types, nulls and compression are as for [`crate::read_csv`]. For other options see
 /// [`fwf`].
 #[track_caller]
 pub fn read_fwf(path: impl AsRef<Path>) -> Frame {

@@ -1,5 +1,5 @@
-//! The facts that must outlive a cell's process, however it ends: files opened for writing, its panics, its fault. It
-//! is noted down in memory that the process shares with its snapshot, without locks and allocations. Any thread, a
+//! The facts that must outlive a cell's process, however it ends: files opened for writing, its panics, its fault. They
+//! are noted down in memory that the process shares with its snapshot, without locks and allocations. Any thread, a
 //! signal handler and a process that is about to end can do that.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -35,7 +35,7 @@ const SAMPLE: usize = 100_000;
 
 /// An expression whose values are cut into slots.
 pub struct SlicedColumn {
-    /// The values that are compared with the edges and values.
+    /// The expression that is compared with the edges or values of the slots.
     pub expr: Expr,
     /// The expression as it was given, without a name.
     pub raw: Expr,

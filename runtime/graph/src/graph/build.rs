@@ -29,7 +29,7 @@ struct Arc {
 /// The arcs of a chunk, sorted by ranges of rows.
 struct Part {
     arcs: Vec<Arc>,
-    /// The begin of each range, and the number of arcs at the end.
+    /// The start of each range, and the number of arcs at the end.
     begins: Vec<usize>,
 }
 

@@ -108,7 +108,7 @@ impl Writer<'_> {
         let a = || args[0].value.as_str();
         let b = || args[1].value.as_str();
         match node.op {
-            // A row without a text reads nothing.
+            // The string of a null row is not read.
             Op::Compare(how) if from == Some(DeviceType::String) && ok != "true" => {
                 format!("{ok} && {}", compare(how, from, a(), b()))
             }
@@ -283,7 +283,7 @@ impl Writer<'_> {
             Op::Str(op) => {
                 let list: Vec<&str> = args.iter().map(|arg| arg.value.as_str()).collect();
                 let call = string::call(op, t, &list.join(", "));
-                // A row without a text reads nothing.
+                // The string of a null row is not read.
                 if ok == "true" { call } else { format!("{ok} ? {call} : ({t})0") }
             }
             _ => unreachable!("another function writes this operation"),

@@ -4,7 +4,7 @@ use super::{ValueExpr, Writer, both};
 use crate::ir::expr::NodeId;
 
 impl Writer<'_> {
-    /// A row that lacks an argument, or that a guard leaves out, calls nothing.
+    /// The function is not called for rows that lack an argument or that a guard leaves out.
     pub(super) fn native(&mut self, id: NodeId, function: u32, guarded: bool, args: &[ValueExpr]) -> ValueExpr {
         let graph = self.body.graph;
         let (kind, native) = (graph.kind(id), &graph.natives()[function as usize]);

@@ -80,7 +80,7 @@ impl ColumnFingerprint {
     }
 }
 
-/// The outcome of a replay.
+/// A recorded execution: a launch, or columns that are passed through.
 pub enum Replay {
     Launch(RecordedLaunch),
     /// Its columns are some of the table's.

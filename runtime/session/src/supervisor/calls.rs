@@ -127,7 +127,7 @@ impl Supervisor {
     }
 
     /// Runs `work` as a task that can be seen and stopped.
-    pub(super) fn with_task(
+    fn with_task(
         &self,
         client: &Client,
         stream: &UnixStream,
@@ -150,7 +150,7 @@ impl Supervisor {
     }
 
     /// A call of the engine. What has no effect outside of it is done again if the engine dies.
-    pub(super) fn ask(
+    fn ask(
         &self,
         work: &Work<'_>,
         objects: &[ObjectId],
@@ -244,7 +244,7 @@ impl Supervisor {
                     (EngineRequest::RestoreModel { id: ModelId(id.0) }, Some(copy.file()))
                 }
                 // Its file may hold another model by now.
-                Some((Plan::Call { call, .. }, true)) if call.loads_a_file() => continue,
+                Some((Plan::Call { call, .. }, true)) if call.loads_a_model() => continue,
                 Some((Plan::Call { call, copy, files, .. }, _)) => {
                     (EngineRequest::Call { call, made: Some(id), files }, copy.map(|copy| copy.file()))
                 }
@@ -304,7 +304,7 @@ struct Targets {
 }
 
 /// A task as the thread that waits for it sees it.
-pub(super) struct Work<'a> {
+struct Work<'a> {
     id: onrush_wire::TaskId,
     stop: Stop,
     stream: &'a UnixStream,
@@ -329,10 +329,7 @@ enum Failure {
 }
 
 /// The models in expressions, as the engine knows them.
-pub(super) fn models_in<'e>(
-    exprs: impl IntoIterator<Item = &'e Expr>,
-    state: &State,
-) -> Result<Vec<ObjectId>, Diagnostic> {
+fn models_in<'e>(exprs: impl IntoIterator<Item = &'e Expr>, state: &State) -> Result<Vec<ObjectId>, Diagnostic> {
     let (mut models, mut unknown) = (Vec::new(), None);
     for expr in exprs {
         expr.for_each(|node| {
@@ -350,7 +347,7 @@ pub(super) fn models_in<'e>(
     }
 }
 
-pub(super) fn unknown_model(model: ModelId) -> Diagnostic {
+fn unknown_model(model: ModelId) -> Diagnostic {
     Diagnostic::error(
         Class::Run,
         "unknown-model",

@@ -63,7 +63,7 @@ pub struct Object {
     /// How many outputs show it.
     pub shown: u32,
     /// Kept although nobody holds it: a failed cell had finished it.
-    pub parked: Option<Recoverable>,
+    pub parked: Option<Parking>,
     /// Equal for objects that are made in the same way; of the same file if it has not changed.
     pub key: u128,
     /// Live objects that are made from it.
@@ -71,7 +71,7 @@ pub struct Object {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recoverable {
+pub struct Parking {
     pub notebook: NotebookId,
     pub until: Instant,
 }
@@ -165,11 +165,6 @@ impl Catalog {
         self.all.values().filter(|f| f.wanted()).count()
     }
 
-    /// The frame that an id stands for in the engine.
-    pub fn target_frame(&self, id: FrameId) -> FrameId {
-        FrameId(self.target(id.into()).0)
-    }
-
     /// The object that an id stands for in the engine.
     pub fn target(&self, mut id: ObjectId) -> ObjectId {
         while let Some(Object { plan: Plan::Alias { of }, .. }) = self.all.get(&id) {
@@ -242,7 +237,7 @@ impl Catalog {
 
     /// Parks a object. One of the same plan that was parked before is given up: it is a candidate for
     /// [`Catalog::sweep`].
-    pub fn park(&mut self, id: ObjectId, parked: Recoverable) -> Option<ObjectId> {
+    pub fn park(&mut self, id: ObjectId, parked: Parking) -> Option<ObjectId> {
         let key = self.all.get(&id)?.key;
         let same = |f: &Object| f.key == key && f.parked.as_ref().is_some_and(|p| p.notebook == parked.notebook);
         let earlier = self.all.iter().find(|(other, f)| **other != id && same(f)).map(|(other, _)| *other);
@@ -256,7 +251,7 @@ impl Catalog {
     }
 
     /// Ends the parking of the objects that `over` names; they are candidates for [`Catalog::sweep`].
-    pub fn unpark(&mut self, over: impl Fn(&Recoverable) -> bool) -> Vec<ObjectId> {
+    pub fn unpark(&mut self, over: impl Fn(&Parking) -> bool) -> Vec<ObjectId> {
         let found = self.all.iter_mut().filter(|(_, object)| object.parked.as_ref().is_some_and(&over));
         let ended = found.map(|(id, object)| {
             object.parked = None;

@@ -7,7 +7,7 @@ use onrush_wire::plan::FileMark;
 use onrush_wire::session::{CellEnd, NamedFrame, NamedModel, Role};
 use onrush_wire::{Class, Diagnostic, FrameId, Generation, ModelId, NotebookId, ObjectId};
 
-use super::catalog::{Catalog, FrameFacts, Holder, Object, Plan, Recoverable};
+use super::catalog::{Catalog, FrameFacts, Holder, Object, Parking, Plan};
 use super::tasks::Tasks;
 
 /// A kernel that reconnects does so within this time; after it the notebook is closed.
@@ -179,8 +179,8 @@ impl State {
         failed.into_iter().filter_map(|id| self.catalog.park(id, parked.clone())).collect()
     }
 
-    fn parked(&self, notebook: &NotebookId) -> Recoverable {
-        Recoverable { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
+    fn parked(&self, notebook: &NotebookId) -> Parking {
+        Parking { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
     }
 
     fn unpublish(&mut self, id: ObjectId) {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_session::supervisor::catalog::{Catalog, FrameFacts, Holder, Kind, Object, Plan, Recoverable};
+use onrush_session::supervisor::catalog::{Catalog, FrameFacts, Holder, Kind, Object, Parking, Plan};
 use onrush_wire::plan::Op;
 use onrush_wire::session::Request;
 use onrush_wire::{FrameId, Generation, NotebookId, ObjectId, Schema};
@@ -48,8 +48,7 @@ fn plans_stay_while_something_is_made_from_them() {
 fn a_plan_is_parked_once() {
     let mut catalog = Catalog::default();
     let now = Instant::now();
-    let parked =
-        |seconds| Recoverable { notebook: NotebookId("n".to_string()), until: now + Duration::from_secs(seconds) };
+    let parked = |seconds| Parking { notebook: NotebookId("n".to_string()), until: now + Duration::from_secs(seconds) };
     let park = |catalog: &mut Catalog, of: u64, seconds| {
         let id = catalog.new_id();
         let key = catalog.key_of(id, &step(of));
