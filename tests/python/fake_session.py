@@ -6,15 +6,15 @@ Tables are read and written by pyarrow, so that the layouts it answers with come
 from __future__ import annotations
 
 import base64
+import contextlib
 import fcntl
 import os
 import socket
 import threading
 from pathlib import Path
 
-import pyarrow as pa
-
 import onrush._client as client
+import pyarrow as pa
 
 
 def seal(table: pa.Table) -> int:
@@ -160,7 +160,8 @@ class FakeSession:
     def hang_up(self) -> None:
         """Closes every connection, as a session that ends does. It still listens."""
         for connection in self.connections:
-            connection.shutdown(socket.SHUT_RDWR)
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         self.connections = []
 

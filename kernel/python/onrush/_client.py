@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import select
 import shutil
 import socket
 import stat
@@ -28,6 +29,8 @@ MAGIC = b"ONRUSHC1"
 LARGEST = 16 << 20
 #: Seconds that a session has to listen, or to answer the first message.
 PATIENCE = 30.0
+#: Milliseconds between two looks at signals.
+PAUSE = 200
 #: Seconds that a session has to confirm an interrupt.
 INTERRUPT_PATIENCE = 5.0
 
@@ -292,7 +295,7 @@ def _greet(opened: socket.socket, patience: float = PATIENCE) -> dict[str, Any]:
             error_class="environment",
             code="session-lost",
         ) from error
-    except Lost as error:
+    except (Lost, ConnectionError) as error:
         raise OnrushError(
             "the session does not speak the protocol of this package",
             ["end it with `onrush stop`, so that a session of the installed version is started"],
@@ -324,8 +327,20 @@ def send(opened: socket.socket, message: dict[str, Any], memory: int | None = No
         opened.sendall(whole[sent:])
 
 
+def _wait(opened: socket.socket) -> None:
+    """Waits for the first byte, with pauses in which Python sees signals that another thread has got."""
+    timeout = opened.gettimeout()
+    until = None if timeout is None else time.monotonic() + timeout
+    poller = select.poll()
+    poller.register(opened, select.POLLIN)
+    while not poller.poll(PAUSE):
+        if until is not None and time.monotonic() > until:
+            raise socket.timeout("no answer")
+
+
 def receive(opened: socket.socket) -> tuple[dict[str, Any], int | None]:
     descriptors: list[int] = []
+    _wait(opened)
     try:
         head, descriptors, flags, _ = socket.recv_fds(opened, 4, 8, socket.MSG_CMSG_CLOEXEC)
         if not head:

@@ -1,0 +1,34 @@
+"""What the tests of the Python package share: a fake session, a worker, and the package itself."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "kernel/python"), str(Path(__file__).resolve().parent)]
+
+from fake_session import FakeSession  # noqa: E402
+from worker_process import WorkerProcess  # noqa: E402
+
+
+@pytest.fixture
+def fake(tmp_path_factory, monkeypatch):
+    """A session that speaks the protocol, and the client's connection to it."""
+    import onrush._client as client
+
+    folder = tmp_path_factory.mktemp("s")
+    folder.chmod(0o700)
+    monkeypatch.setenv("ONRUSH_SESSION", str(folder / "s.sock"))
+    client.SESSION.close()
+    session = FakeSession(folder / "s.sock")
+    yield session
+    client.SESSION.close()
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def worker():
+    """One worker for the tests of a file."""
+    worker = WorkerProcess()
+    yield worker
+    worker.close()
