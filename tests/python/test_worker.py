@@ -100,8 +100,22 @@ def test_exit_ends_the_cell_only(worker):
     assert worker.ok("kept").value == "5"
 
 
-def test_input_is_an_error(worker):
-    assert "input" in worker.run("input('name? ')").error["evalue"]
+def test_input_asks_the_front_end(worker):
+    worker.start("input('name? ') + '!'")
+    assert worker.receive() == {"type": "input", "prompt": "name? ", "password": False}
+    worker.send(type="input", text="ada")
+    assert worker.finish().value == "'ada!'"
+    worker.start("import getpass\ngetpass.getpass('key: ')")
+    assert worker.receive() == {"type": "input", "prompt": "key: ", "password": True}
+    worker.send(type="input", text=None)
+    assert worker.finish().error["ename"] == "EOFError"
+    # An interrupt ends the question. An answer that comes too late is nobody's.
+    worker.start("input()")
+    assert worker.receive()["type"] == "input"
+    worker.interrupt()
+    assert worker.finish().error["ename"] == "KeyboardInterrupt"
+    worker.send(type="input", text="late")
+    assert worker.ok("1").value == "1"
 
 
 def test_interrupts(worker):

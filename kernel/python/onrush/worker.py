@@ -270,17 +270,23 @@ class Worker:
         sys.modules["__main__"] = self.main
         sys.stdout = Stream("stdout", self._output)  # type: ignore[assignment]
         sys.stderr = Stream("stderr", self._output)  # type: ignore[assignment]
-        builtins.input = _no_input  # type: ignore[assignment]
+        self._lines = connection.makefile("rb")
+        builtins.input = self.ask  # type: ignore[assignment]
         builtins.display = self.display_all  # type: ignore[attr-defined]
         sys.argv = [""]
-        hooks = {"IPython": self._use_ipython, "matplotlib": _use_backend, "plotly.io": _use_renderer}
+        hooks = {
+            "IPython": self._use_ipython,
+            "getpass": self._use_getpass,
+            "matplotlib": _use_backend,
+            "plotly.io": _use_renderer,
+        }
         sys.meta_path.insert(0, AfterImport(hooks))
 
     def run(self) -> None:
         """Answers messages until the Jupyter kernel closes the connection."""
         threading.Thread(target=self._end_with_the_kernel, daemon=True, name="onrush-watch").start()
-        with self._connection.makefile("rb") as lines:
-            for line in lines:
+        with self._lines:
+            for line in self._lines:
                 message = json.loads(line)
                 kind = message.get("type")
                 if kind == "execute":
@@ -289,6 +295,17 @@ class Worker:
                     self.complete(message)
                 elif kind == "release":
                     self.release(message.get("names") or [])
+
+    def ask(self, prompt: object = "", password: bool = False) -> str:
+        """`input` of cells: the Jupyter kernel asks its front end."""
+        if threading.current_thread() is not threading.main_thread() or not self._output.is_own:
+            raise OnrushError("`input` asks only in the main thread of a cell", ["ask before the thread starts"])
+        self._output.send({"type": "input", "prompt": str(prompt), "password": password})
+        line = self._lines.readline()
+        text = json.loads(line).get("text") if line else None
+        if text is None:
+            raise EOFError("there is no front end that can be asked")
+        return str(text)
 
     def execute(self, cell: dict[str, Any]) -> None:
         """Runs a cell, publishes its outputs, and says how it ended."""
@@ -510,6 +527,12 @@ class Worker:
         shell.display_formatter.formatters["image/png"].for_type_by_name("matplotlib.figure", "Figure", _png)
         shell.display_formatter.active_types = shell.display_formatter.format_types
 
+    def _use_getpass(self, module: Any) -> None:
+        def getpass(prompt: str = "Password: ", stream: Any = None, **_: Any) -> str:
+            return self.ask(prompt, password=True)
+
+        module.getpass = getpass
+
     def _end_with_the_kernel(self) -> None:
         """A cell that runs does not outlive the Jupyter kernel."""
         watch = select.poll()
@@ -613,13 +636,6 @@ def _as(frame: Any, form: str | None) -> Any:
     if form not in ("polars", "pandas", "pyarrow"):
         raise OnrushError(f"`--as {form}` is none of polars, pandas, pyarrow and onrush")
     return getattr(frame, f"to_{form}")()
-
-
-def _no_input(prompt: object = "") -> str:
-    raise OnrushError(
-        "`input()` has no one to ask in a `%%python` cell",
-        ["put the value into the cell, or ask in a Rust cell with `input`"],
-    )
 
 
 def _ends_with_semicolon(code: str) -> bool:
