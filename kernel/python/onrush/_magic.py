@@ -224,7 +224,12 @@ class OnrushMagics(Magics):
         import onrush
 
         private = self._private(name)
-        self._run(kernel, f"publish({quoted(private)}, &{name});", silent=True)
+        try:
+            self._run(kernel, f"publish({quoted(private)}, &{name});", silent=True)
+        except CellFailed as error:
+            message = f"`-o {name}` takes a `Frame` of the cell"
+            lines = [f"\x1b[1;31merror\x1b[0m: {message}", f"note: {str(error).splitlines()[0] if str(error) else ''}"]
+            raise failed(error.ename, message, lines) from None
         try:
             frame = onrush.get(private)
             # The name is taken away: columns cannot be asked for by it.

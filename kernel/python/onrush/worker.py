@@ -502,7 +502,14 @@ class Worker:
 
         class Publisher(DisplayPublisher):
             def publish(
-                self, data: Any, metadata: Any = None, *, transient: Any = None, update: bool = False, **_: Any
+                self,
+                data: Any,
+                metadata: Any = None,
+                source: Any = None,
+                *,
+                transient: Any = None,
+                update: bool = False,
+                **_: Any,
             ) -> None:
                 identity = (transient or {}).get("display_id")
                 worker.publish(*_display.clean(data, metadata or {}), identity, update)
