@@ -16,6 +16,7 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -246,11 +247,14 @@ def start(path: Path) -> None:
             error_class="environment",
             code="no-session",
         )
-    started = subprocess.run(
-        [found, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=PATIENCE
-    )
+    # Not a pipe: the session in the background would keep it open.
+    with tempfile.TemporaryFile() as errors:
+        started = subprocess.run(
+            [found, "serve"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors, timeout=PATIENCE
+        )
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip()
     if started.returncode != 0:
-        said = started.stderr.decode(errors="replace").strip()
         raise OnrushError(
             f"{found} ended with status {started.returncode}",
             ["run `onrush session` in a terminal to see what it says"],

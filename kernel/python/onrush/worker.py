@@ -31,7 +31,7 @@ import tokenize
 import traceback
 import types
 import uuid
-from collections.abc import Iterator
+from threading import get_ident
 from typing import Any, Callable
 
 from . import _display
@@ -62,21 +62,19 @@ class Interrupts:
         elif self.is_running:
             raise KeyboardInterrupt
 
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def __enter__(self) -> None:
         """Holds an interrupt back: half of a message would spoil all that follow."""
-        if threading.get_ident() != self._main:
-            yield
+        if get_ident() == self._main:
+            self._depth += 1
+
+    def __exit__(self, *_: object) -> None:
+        if get_ident() != self._main:
             return
-        self._depth += 1
-        try:
-            yield
-        finally:
-            self._depth -= 1
-            if self._is_pending and not self._depth:
-                self._is_pending = False
-                if self.is_running:
-                    raise KeyboardInterrupt
+        self._depth -= 1
+        if self._is_pending and not self._depth:
+            self._is_pending = False
+            if self.is_running:
+                raise KeyboardInterrupt
 
 
 class Output:
@@ -103,7 +101,7 @@ class Output:
             with contextlib.suppress(OSError):
                 os.write(1 if name == "stdout" else 2, text.encode(errors="backslashreplace"))
             return
-        with self._interrupts.held(), self._lock:
+        with self._interrupts, self._lock:
             if name != self._name:
                 self._flush()
                 self._name = name
@@ -119,13 +117,13 @@ class Output:
         if not self.is_own:
             return
         line = json.dumps(message, default=str, ensure_ascii=True).encode() + b"\n"
-        with self._interrupts.held(), self._lock:
+        with self._interrupts, self._lock:
             self._flush()
             self._connection.sendall(line)
 
     def flush(self) -> None:
         if self.is_own:
-            with self._interrupts.held(), self._lock:
+            with self._interrupts, self._lock:
                 self._flush()
 
     def _flush(self) -> None:
