@@ -2,19 +2,19 @@
 //! one-line cell.
 //!
 //! The cell process has loaded the prelude and the standard library already. A link would spend its time on their
-//! symbol tables, so they are left out. The C compiler is asked once where the system's libraries are, and the answer
-//! is kept with the prelude build. If such a link fails, rustc links the cell again, so nothing is lost on an unusual
-//! machine.
+//! symbol tables, so they are left out. If such a link fails, rustc links the cell again, so nothing is lost on an
+//! unusual machine. For that link, and for crates, there is the C compiler, or a [stand-in](stand_in) without one.
 
+pub mod stand_in;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde::{Deserialize, Serialize};
-
 use crate::toolchain::Toolchain;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Linker {
     program: PathBuf,
     /// The libraries of the system that compiled Rust calls by itself, for the versions of their symbols.
@@ -24,33 +24,12 @@ pub struct Linker {
 impl Linker {
     /// Finds the linker of this toolchain. `None` if the toolchain has no linker or the system's libraries are not
     /// found.
-    pub fn find(toolchain: &Toolchain, kit: &Path) -> Option<Linker> {
-        let record = kit.join("libraries.json");
-        if let Some(known) = fs::read(&record).ok().and_then(|bytes| serde_json::from_slice::<Linker>(&bytes).ok()) {
-            return known.program.is_file().then_some(known);
-        }
-        let found = Linker::look(toolchain)?;
-        if let Ok(bytes) = serde_json::to_vec(&found) {
-            // Looked for again next time.
-            let _ = fs::write(record, bytes);
-        }
-        Some(found)
-    }
-
-    fn look(toolchain: &Toolchain) -> Option<Linker> {
-        let program = toolchain.library_folder().parent()?.join("bin/rust-lld");
-        if !program.is_file() {
-            return None;
-        }
-        let mut libraries: Vec<PathBuf> = Vec::new();
-        for library in ["libc.so.6", "libm.so.6", "libgcc_s.so.1"] {
-            let mut command = Command::new("cc");
-            command.arg(format!("-print-file-name={library}")).stdin(Stdio::null()).stderr(Stdio::null());
-            let output = command.output().ok()?.stdout;
-            // Without a folder it was not found.
-            libraries.push(fs::canonicalize(String::from_utf8(output).ok()?.trim()).ok().filter(|p| p.is_file())?);
-        }
-        Some(Linker { program, libraries })
+    pub fn find(toolchain: &Toolchain) -> Option<Linker> {
+        let program = program(toolchain)?;
+        let names = ["libc.so.6", "libm.so.6", "libgcc_s.so.1"];
+        let libraries = SystemLibraries::find();
+        let found = names.map(|name| libraries.path(name).or_else(|| asked_of_compiler(name)));
+        Some(Linker { program, libraries: found.into_iter().collect::<Option<_>>()? })
     }
 
     /// The arguments of every link. The machine is named so that the linker does not look for it in its arguments,
@@ -79,5 +58,68 @@ impl Linker {
 
     pub fn libraries(&self) -> &[PathBuf] {
         &self.libraries
+    }
+}
+
+/// `rust-lld` of a toolchain.
+fn program(toolchain: &Toolchain) -> Option<PathBuf> {
+    let program = toolchain.library_folder().parent()?.join("bin/rust-lld");
+    program.is_file().then_some(program)
+}
+
+/// The folders of the system's shared libraries. The first one holds the C library that this process has loaded, so a
+/// link needs neither a C compiler nor its development files.
+struct SystemLibraries(Vec<PathBuf>);
+
+impl SystemLibraries {
+    fn find() -> Self {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        let usual = ["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib"];
+        SystemLibraries(loaded_from(&maps).into_iter().chain(usual.map(PathBuf::from)).collect())
+    }
+
+    /// The file of a soname, without links.
+    fn path(&self, soname: &str) -> Option<PathBuf> {
+        self.0.iter().find_map(|folder| fs::canonicalize(folder.join(soname)).ok().filter(|path| path.is_file()))
+    }
+}
+
+/// The folder of `libc.so.6` in the lines of `/proc/self/maps`.
+fn loaded_from(maps: &str) -> Option<PathBuf> {
+    let paths: BTreeSet<&Path> = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..]))).collect();
+    let is_c_library = |path: &&Path| path.file_name().is_some_and(|name| name == "libc.so.6");
+    paths.into_iter().find(is_c_library)?.parent().map(PathBuf::from)
+}
+
+/// The library's path as the C compiler says it, for a system with other folders.
+fn asked_of_compiler(soname: &str) -> Option<PathBuf> {
+    let mut command = Command::new("cc");
+    command.arg(format!("-print-file-name={soname}")).stdin(Stdio::null()).stderr(Stdio::null());
+    let output = command.output().ok()?.stdout;
+    // Without a folder it was not found.
+    fs::canonicalize(String::from_utf8(output).ok()?.trim()).ok().filter(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_the_loaded_c_library_comes_first() {
+        let maps = "55d0-55d1 r--p 00000000 fe:00 12   /usr/bin/onrush\n\
+                    7f00-7f01 r--p 00000000 fe:00 13   /opt/my libraries/libc.so.6\n\
+                    7f02-7f03 rw-p 00000000 00:00 0    [stack]\n";
+        assert_eq!(loaded_from(maps), Some(PathBuf::from("/opt/my libraries")));
+        assert_eq!(loaded_from("7f02-7f03 rw-p 00000000 00:00 0    [stack]\n"), None);
+    }
+
+    /// A program of Rust has loaded these three.
+    #[test]
+    fn libraries_of_the_system_are_found_without_a_compiler() {
+        let libraries = SystemLibraries::find();
+        for name in ["libc.so.6", "libm.so.6", "libgcc_s.so.1"] {
+            assert!(libraries.path(name).is_some(), "{name} is in none of {:?}", libraries.0);
+        }
+        assert_eq!(libraries.path("libnothing.so.1"), None);
     }
 }

@@ -15,7 +15,8 @@ use std::time::SystemTime;
 use onrush_wire::{Class, Diagnostic};
 use serde::{Deserialize, Serialize};
 
-use crate::linker::Linker;
+use crate::linker::{Linker, stand_in};
+use crate::toolchain::InstalledToolchain;
 pub use crate::toolchain::Toolchain;
 
 mod sources {
@@ -34,8 +35,8 @@ pub struct PreludeBuild {
 }
 
 impl PreludeBuild {
-    fn new(toolchain: Toolchain, key: String, paths: PreludePaths, folder: &Path) -> Self {
-        let linker = Linker::find(&toolchain, folder);
+    fn new(toolchain: Toolchain, key: String, paths: PreludePaths) -> Self {
+        let linker = Linker::find(&toolchain);
         PreludeBuild { toolchain, key, paths, linker }
     }
 }
@@ -95,18 +96,35 @@ pub fn private_cache(folder: &Path) -> Result<(), Diagnostic> {
     })
 }
 
-/// The compiler that cells will use. Missing: says how to install one.
+/// The compiler that cells will use. An installed toolchain comes before a rustc of another version, for which the
+/// prelude would have to be built; `$RUSTC` comes before everything. Missing: says how to install one.
 pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
+    private_cache(cache)?;
+    let installed = InstalledToolchain::find().and_then(|installed| installed.toolchain());
+    let is_chosen = std::env::var_os("RUSTC").is_some();
+    let mut toolchain = match (installed, of_machine(cache)) {
+        (Some(installed), Ok(own)) if is_chosen || own.verbose_version == installed.verbose_version => own,
+        (Some(installed), _) => installed,
+        (None, own) => own?,
+    };
+    if !stand_in::has_compiler() {
+        // Without a linker the build says what is missing.
+        toolchain.linker = stand_in::ensure(&toolchain, cache).ok().flatten();
+    }
+    Ok(toolchain)
+}
+
+/// The rustc of rustup or of the system.
+fn of_machine(cache: &Path) -> Result<Toolchain, Diagnostic> {
     let missing = |tool: &str| {
         environment("no-rust", format!("`{tool}` was not found on PATH or in ~/.cargo/bin: cells are compiled by rustc"))
-            .help("install Rust with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh`, then restart the kernel")
+            .help("install Rust with `pip install 'onrush-kernel[toolchain]'`, or with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh`, then restart the kernel")
     };
     let broken = |text: String| {
         environment("broken-rust", format!("rustc does not work: {text}"))
             .help("`rustup show` says which toolchain is active; `rustup default stable` installs one")
     };
     let rustc = find("rustc").ok_or_else(|| missing("rustc"))?;
-    private_cache(cache)?;
     // rustup chooses a toolchain by folder: the cache folder has no opinion, a notebook's folder might.
     let mut command = Command::new(&rustc);
     command.args(["--print", "sysroot"]).current_dir(cache);
@@ -115,7 +133,7 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     let rustc = own("rustc").unwrap_or(rustc);
     let cargo = own("cargo").or_else(|| find("cargo")).ok_or_else(|| missing("cargo"))?;
     let verbose_version = stdout_of(Command::new(&rustc).arg("-vV")).map_err(broken)?;
-    Ok(Toolchain { rustc, cargo, sysroot, verbose_version })
+    Ok(Toolchain { rustc, cargo, sysroot, verbose_version, linker: None })
 }
 
 /// Returns the `Cargo.lock` with the versions of the prelude build.
@@ -147,9 +165,15 @@ pub fn sources() -> impl Iterator<Item = (&'static str, &'static [u8])> {
     sources::FILES.iter().copied().chain([("Cargo.toml", sources::MANIFEST.as_bytes())])
 }
 
-/// Whether the cache has the prelude build for this rustc.
+/// Whether there is a prelude build for this rustc, in the cache or installed.
 pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
-    finished(&cache.join("kit").join(key(toolchain))).is_some()
+    let key = key(toolchain);
+    installed_prelude(&key).is_some() || finished(&cache.join("kit").join(key)).is_some()
+}
+
+/// The prelude build that the packages `onrush-toolchain-*` bring along, if they belong to this program.
+fn installed_prelude(key: &str) -> Option<PreludePaths> {
+    read_paths(&InstalledToolchain::find()?.prelude(key))
 }
 
 /// Finds the prelude build for the installed rustc, or builds it. `progress` gets a line, and a fraction if that is
@@ -161,10 +185,13 @@ pub fn ensure(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Re
 fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) -> Result<PreludeBuild, Diagnostic> {
     let toolchain = toolchain(cache)?;
     let key = key(&toolchain);
+    if let Some(paths) = installed_prelude(&key) {
+        return Ok(PreludeBuild::new(toolchain, key, paths));
+    }
     let kits = cache.join("kit");
     let folder = kits.join(&key);
     if let Some(paths) = finished(&folder) {
-        return Ok(PreludeBuild::new(toolchain, key, paths, &folder));
+        return Ok(PreludeBuild::new(toolchain, key, paths));
     }
     let io = |e: std::io::Error| {
         environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
@@ -178,21 +205,34 @@ fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) ->
         // SAFETY: as above.
         unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
         if let Some(paths) = finished(&folder) {
-            return Ok(PreludeBuild::new(toolchain, key, paths, &folder));
+            return Ok(PreludeBuild::new(toolchain, key, paths));
         }
     }
     let paths = build(&toolchain, &kits, &folder, progress)?;
     remove_old(&kits, &key);
-    Ok(PreludeBuild::new(toolchain, key, paths, &folder))
+    Ok(PreludeBuild::new(toolchain, key, paths))
 }
 
 const STAMP: &str = "kit.json";
+const DEPENDENCIES: &str = "deps";
 
 fn finished(folder: &Path) -> Option<PreludePaths> {
-    let stamp = folder.join(STAMP);
-    let paths: PreludePaths = serde_json::from_slice(&fs::read(&stamp).ok()?).ok()?;
+    let paths = read_paths(folder)?;
     // The time of last use decides which prelude builds are kept.
-    let _ = File::options().append(true).open(&stamp).and_then(|f| f.set_modified(SystemTime::now()));
+    let stamp = File::options().append(true).open(folder.join(STAMP));
+    let _ = stamp.and_then(|file| file.set_modified(SystemTime::now()));
+    Some(paths)
+}
+
+/// Reads the paths of a prelude build, which are relative to its folder.
+fn read_paths(folder: &Path) -> Option<PreludePaths> {
+    let mut paths: PreludePaths = serde_json::from_slice(&fs::read(folder.join(STAMP)).ok()?).ok()?;
+    for path in [&mut paths.prelude, &mut paths.deps, &mut paths.host] {
+        *path = folder.join(&path);
+    }
+    for crate_ in &mut paths.crates {
+        crate_.file = folder.join(&crate_.file);
+    }
     (paths.prelude.is_file() && paths.host.is_file() && paths.deps.is_dir()).then_some(paths)
 }
 
@@ -266,6 +306,12 @@ pub fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
         .env_remove("LD_LIBRARY_PATH")
         .current_dir(source)
         .stdin(Stdio::null());
+    if let Some(linker) = &toolchain.linker {
+        let variable = format!("CARGO_TARGET_{}_LINKER", toolchain.host().to_uppercase().replace('-', "_"));
+        if std::env::var_os(&variable).is_none() {
+            command.env(variable, linker);
+        }
+    }
     command
 }
 
@@ -426,7 +472,7 @@ fn run_build(
 /// Puts what cells need into the folder of the prelude build. The next build changes the target folder, which belongs
 /// to cargo.
 fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths> {
-    let deps = folder.join("deps");
+    let deps = folder.join(DEPENDENCIES);
     let _ = fs::remove_dir_all(&deps);
     fs::create_dir_all(&deps)?;
     for file in &artifacts.files {
@@ -438,14 +484,15 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths>
             }
         }
     }
+    // The paths are relative to the folder, which may be moved.
     let place = |from: &Path, name: &str| -> std::io::Result<PathBuf> {
         let to = folder.join(name);
         let _ = fs::remove_file(&to);
         fs::copy(from, &to)?;
-        Ok(to)
+        Ok(PathBuf::from(name))
     };
     let moved = |mut crate_: PreludeCrate| {
-        crate_.file = deps.join(crate_.file.file_name()?);
+        crate_.file = Path::new(DEPENDENCIES).join(crate_.file.file_name()?);
         Some(crate_)
     };
     let crates = artifacts.crates.into_iter().filter_map(moved).collect();
@@ -453,12 +500,12 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths>
         crates,
         prelude: place(&artifacts.prelude, "libonrush.so")?,
         host: place(&artifacts.host, "onrush-cell")?,
-        deps,
+        deps: PathBuf::from(DEPENDENCIES),
     };
     let stamp = folder.join(format!("{STAMP}.{}", std::process::id()));
     fs::write(&stamp, serde_json::to_vec(&paths).map_err(std::io::Error::other)?)?;
     fs::rename(&stamp, folder.join(STAMP))?;
-    Ok(paths)
+    read_paths(folder).ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 #[cfg(test)]
@@ -482,8 +529,13 @@ mod tests {
     #[test]
     fn a_missing_linker_is_named() {
         let path = PathBuf::new;
-        let toolchain =
-            Toolchain { rustc: path(), cargo: path(), sysroot: path(), verbose_version: "release: 1.95.0".to_string() };
+        let toolchain = Toolchain {
+            rustc: path(),
+            cargo: path(),
+            sysroot: path(),
+            verbose_version: "release: 1.95.0".to_string(),
+            linker: None,
+        };
         let text = "error: linker `cc` not found\n  |\n  = note: No such file or directory (os error 2)";
         assert_eq!(explain(text, &toolchain, true).code, "no-linker");
         let other = explain("error: could not compile `syn`", &toolchain, true);

@@ -311,6 +311,7 @@ fn base(job: &Job<'_>, work: &Folder) -> Command {
     let mut command = Command::new(&job.kit.toolchain.rustc);
     warm::environment(&mut command, work);
     command.args(arguments(job));
+    command.args(job.kit.toolchain.linker.iter().map(|linker| format!("-Clinker={}", linker.display())));
     command
 }
 

@@ -92,8 +92,10 @@ fn print_wrapped(lead: &str, text: &str) {
 fn rust() -> Vec<Finding> {
     let cache = paths::cache_dir();
     let mut findings = Vec::new();
+    let mut stand_in = None;
     match onrush_cell::prelude_build::toolchain(&cache) {
         Ok(toolchain) => {
+            stand_in.clone_from(&toolchain.linker);
             findings.push(good("rustc", format!("{} in {}", toolchain.version(), toolchain.sysroot.display())));
             findings.push(match onrush_cell::prelude_build::built(&cache, &toolchain) {
                 true => good("prelude", format!("built for rustc {}", toolchain.version())),
@@ -106,13 +108,11 @@ fn rust() -> Vec<Finding> {
         }
         Err(diagnostic) => findings.push(bad("rustc", diagnostic.message, diagnostic.help.join("; "))),
     }
-    findings.push(match output_of("cc", &["--version"]) {
-        Some(text) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
-        None => bad(
-            "linker",
-            "`cc` was not found: rustc links cells with it",
-            "install a C compiler: `sudo apt install build-essential`, `sudo dnf install gcc`",
-        ),
+    const HELP: &str = "install a C compiler: `sudo apt install build-essential`, `sudo dnf install gcc`";
+    findings.push(match (output_of("cc", &["--version"]), stand_in) {
+        (Some(text), _) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
+        (None, Some(_)) => note("linker", "rust-lld; crates of `:dep` that compile C need a C compiler", HELP),
+        (None, None) => bad("linker", "`cc` was not found: rustc links cells with it", HELP),
     });
     findings
 }

@@ -31,6 +31,7 @@ pub fn build() -> Result<(), String> {
         eprintln!();
     }
     let kit = kit.map_err(|diagnostic| diagnostic.to_string())?;
-    println!("The prelude for rustc {} is ready in\n  {}", kit.toolchain.version(), paths::cache_dir().display());
+    let folder = kit.paths.prelude.parent().unwrap_or(&kit.paths.prelude);
+    println!("The prelude for rustc {} is ready in\n  {}", kit.toolchain.version(), folder.display());
     Ok(())
 }

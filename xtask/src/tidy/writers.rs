@@ -22,7 +22,7 @@ const OWN_FILES: &[(&str, &str)] = &[
     ("kernel/cell/src/deps", "build folders and the store of crates"),
     ("kernel/cell/src/index/crates.rs", "the cache of indexes"),
     ("kernel/cell/src/prelude_build", "the folder of kits"),
-    ("kernel/cell/src/linker.rs", "the record of linkers in the cache"),
+    ("kernel/cell/src/linker", "the stand-in for a C compiler in the cache"),
     ("kernel/cell/src/process/output.rs", "long outputs in the folder of the notebook's session"),
     ("kernel/cell/src/rustc", "the sources and artifacts of a compilation"),
     ("kernel/cell/src/types.rs", "the cache of types"),

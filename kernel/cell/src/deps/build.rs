@@ -163,6 +163,7 @@ impl Builder<'_> {
         let mut command = Command::new(&toolchain.rustc);
         command.args(["--edition", "2024", "--crate-name", "onrush_rustc", "-Copt-level=1", "--cap-lints=allow", "-o"]);
         command.arg(&partial).arg(&source);
+        command.args(toolchain.linker.iter().map(|linker| format!("-Clinker={}", linker.display())));
         command.env_remove("RUSTFLAGS").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.process_group(0).spawn().map_err(failed)?;
         if !self.stop.watch(child.id() as i32) {

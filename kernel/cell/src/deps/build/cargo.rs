@@ -177,6 +177,12 @@ impl<'a> Cargo<'a> {
         let name = |after: &str| quoted(after).map(|n| n.split([' ', '@']).next().unwrap_or(&n).to_string());
         let (message, help) = if let Some(name) = name("no matching package named `") {
             (format!("there is no crate `{name}`"), "check its name at crates.io")
+        } else if let (Some(name), true) = (name("failed to run custom build command for `"), self.lacks_compiler(&own))
+        {
+            (
+                format!("`{name}` compiles C, and there is no C compiler"),
+                "install one: `sudo apt install build-essential` or `sudo dnf install gcc`",
+            )
         } else if let Some(name) = name("failed to run custom build command for `") {
             (
                 format!("the build script of `{name}` failed"),
@@ -199,6 +205,13 @@ impl<'a> Cargo<'a> {
             ("cargo cannot make the crates of this notebook".to_string(), "`:dep` takes what `[dependencies]` takes")
         };
         Diagnostic::error(Class::Compile, "dep", message).note(own).help(help)
+    }
+
+    /// Whether a build script looked for a C compiler on a machine without one. The crates cc and cmake
+    /// say so.
+    fn lacks_compiler(&self, said: &str) -> bool {
+        let messages = ["failed to find tool", "is `cmake` not installed?", "is `cc` not installed?"];
+        self.builder.kit.toolchain.linker.is_some() && messages.iter().any(|message| said.contains(message))
     }
 
     /// cargo's message, without its progress and without the project that stands for the notebook.
