@@ -1,5 +1,7 @@
 //! `cargo xtask lab`: from a fresh clone to JupyterLab at the tour.
 
+mod build;
+
 use std::fs::File;
 use std::io::Read;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,56 +9,80 @@ use std::os::unix::process::CommandExt;
 use std::thread;
 use std::time::Instant;
 
+use clap::Args;
+
 use crate::process::{self, Failure};
+use crate::progress;
 use crate::python;
 use crate::web;
 use crate::workspace::Workspace;
 
-const TOUR: &str = "01-tour.ipynb";
+pub use build::run as build;
 
-pub fn run(workspace: &Workspace, no_open: bool, port: Option<u16>) -> Result<(), Failure> {
+const TOUR: &str = "01-tour.ipynb";
+/// The first run on 2 cores: docs/measurements/builds-and-tests.md.
+const MINUTES: u32 = 25;
+const GIGABYTES: u32 = 7;
+
+#[derive(Args)]
+pub struct Options {
+    /// Serve, print the address, and open no browser
+    #[arg(long)]
+    no_open: bool,
+    /// Port to serve on [default: the first free one from 8888]
+    #[arg(long)]
+    port: Option<u16>,
+    /// Build and install everything, but do not start JupyterLab
+    #[arg(long)]
+    prepare: bool,
+}
+
+pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     check_tools(workspace)?;
     python::check(workspace)?;
-    let port = choose_port(port)?;
+    let port = choose_port(options.port)?;
     if workspace.binary("onrush-session").is_file() {
         eprintln!("Onrush was built here before: this takes from a few seconds to a few minutes.");
     } else {
         eprintln!(
-            "The first time takes about 25 minutes on 2 cores, most of it the build of the query engine, and 7 GB of \
-             disk under {}.\nThe next time takes seconds.",
+            "The first time takes about {MINUTES} minutes on 2 cores, most of it the build of the query engine, and \
+             {GIGABYTES} GB of disk,\nmost of it under {}. The next time takes seconds.",
             workspace.target.display()
         );
     }
 
+    process::stage(start, "1 of 5: a node for the front end");
     web::prepare(workspace);
     // Downloading packages and compiling use different resources of the machine.
     let installed = thread::scope(|scope| {
-        let environment = scope.spawn(|| python::prepare(workspace, &[python::LAB]));
-        process::stage(start, "Building Onrush and the Python environment of JupyterLab in .venv");
+        process::stage(start, "2 and 3 of 5: the Python environment in .venv, and Onrush");
+        let environment = scope.spawn(|| {
+            let prepared = python::prepare(workspace, &[python::LAB]);
+            if prepared.is_ok() {
+                progress::note("    the Python environment is ready");
+            }
+            prepared
+        });
         let built = build(workspace);
         let prepared = environment.join().unwrap_or_else(|_| Err(Failure::new("preparing .venv panicked")));
         built.and(prepared)
     });
     installed?;
 
-    process::stage(start, "Preparing the crate that notebook cells use");
+    process::stage(start, "4 of 5: the prelude, which notebook cells use");
     process::run("onrush kit", workspace.command(workspace.binary("onrush")).arg("kit"))?;
     process::run(
         "onrush install",
         workspace.command(workspace.binary("onrush")).arg("install").arg("--prefix").arg(workspace.venv()),
     )?;
+    if options.prepare {
+        process::stage(start, "Everything is there: `cargo xtask lab` starts JupyterLab");
+        return Ok(());
+    }
 
-    process::stage(start, "Starting JupyterLab; end it with Ctrl-C");
-    serve(workspace, no_open, port)
-}
-
-/// Builds every binary except the cell process, which `onrush kit` builds. One cargo invocation: the dependencies that
-/// the session and the kernel share are built once, with the features of both.
-pub fn build(workspace: &Workspace) -> Result<(), Failure> {
-    let mut cargo = workspace.cargo();
-    cargo.args(["build", "--bins", "--package", "onrush-session", "--package", "onrush-jupyter"]);
-    process::run("cargo build", &mut cargo)
+    process::stage(start, "5 of 5: JupyterLab; end it with Ctrl-C");
+    serve(workspace, options.no_open, port)
 }
 
 /// Fails with the package to install if there is no Rust compiler or no linker.

@@ -6,6 +6,7 @@ mod corpus;
 mod lab;
 mod lint;
 mod process;
+mod progress;
 mod python;
 mod test;
 mod tidy;
@@ -30,14 +31,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Prepares a fresh machine, then opens JupyterLab at the tour
-    Lab {
-        /// Serve, print the address, and open no browser
-        #[arg(long)]
-        no_open: bool,
-        /// Port to serve on [default: the first free one from 8888]
-        #[arg(long)]
-        port: Option<u16>,
-    },
+    Lab(lab::Options),
     /// Installs the tools of the tests and runs all tests
     Test {
         /// Run one area only
@@ -85,7 +79,7 @@ enum Task {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = Workspace::find().and_then(|workspace| match arguments.task {
-        Task::Lab { no_open, port } => lab::run(&workspace, no_open, port),
+        Task::Lab(options) => lab::run(&workspace, &options),
         Task::Test { only } => test::run(&workspace, only),
         Task::Screenshots { bless } => test::screenshots(&workspace, bless),
         Task::Tidy { counts: true } => tidy::counts(&workspace),

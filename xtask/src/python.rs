@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::{self, Failure};
+use crate::progress;
 use crate::workspace::Workspace;
 
 /// Lists of pinned packages, in `xtask/`.
@@ -59,7 +60,7 @@ pub fn prepare(workspace: &Workspace, lists: &[&str]) -> Result<(), Failure> {
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             continue;
         }
-        eprintln!("    installing {} into .venv", list);
+        progress::note(&format!("    installing {list} into .venv"));
         let mut pip = workspace.command(python(workspace));
         pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--quiet", "-r"]).arg(&path);
         process::run_quietly(&format!("pip install -r xtask/{list}"), &mut pip).map_err(|failure| {
