@@ -217,6 +217,7 @@ pub const CRATES: &[&str] = &[
     "onrush-device",
     "onrush-kernels",
     "onrush-worker",
+    "onrush-python-cells",
 ];
 
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.

@@ -3,12 +3,14 @@
 //! This module parses the lines. The executor runs the commands.
 
 mod foreign_magics;
+pub mod python;
 mod rust;
 
 use onrush_wire::{Class, Diagnostic, Span};
 
 use crate::cuda::Target;
 use crate::reference;
+use python::PythonCell;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -62,6 +64,8 @@ pub struct CellParts {
     pub shown: Option<(&'static str, String)>,
     /// `%%sql`: the line of the magic.
     pub query: Option<u32>,
+    /// `%%python`: the code is Python.
+    pub python: Option<PythonCell>,
 }
 
 pub const HELP: &str = "\
@@ -96,6 +100,9 @@ At the top of a cell
   %%cuda [check]   the rest is CUDA C++: each `__global__` function becomes one
                    of Rust, launched as name(blocks, threads, arguments);
                    `check` finds races and wrong accesses, also with a GPU
+  %%python         the rest is Python, whose variables stay; `-i a,b` gives it
+                   frames as tables of `--as polars`, `pandas` or `pyarrow`;
+                   `-o c` makes a frame of its table `c`
   %%html           the rest is shown as HTML
   %%markdown       the rest is shown as Markdown
 In the code
@@ -120,7 +127,7 @@ const NAMES: [&str; 13] = [
     ":export",
     ":test",
 ];
-const MAGICS: [&str; 5] = ["%%time", "%%sql", "%%cuda", "%%html", "%%markdown"];
+const MAGICS: [&str; 6] = ["%%time", "%%sql", "%%cuda", "%%python", "%%html", "%%markdown"];
 
 /// Commands and what `:help` says of them.
 pub fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -240,9 +247,12 @@ fn magic_cell(
             let code = format!("{above}\n{below}");
             if let Some((inner, magic)) = first_line(&below).filter(|(_, l)| l.starts_with("%%")) {
                 let message = format!("`%%time` and `{magic}` cannot share a cell");
-                let help = match magic.starts_with("%%cuda") {
-                    true => "a launch says its time itself, as the last expression of a cell",
-                    false => "a query inside Rust is `sql(\"select …\")`",
+                let help = match magic {
+                    magic if magic.starts_with("%%cuda") => {
+                        "a launch says its time itself, as the last expression of a cell"
+                    }
+                    magic if magic.starts_with("%%python") => "`time.perf_counter()` takes the time in Python",
+                    _ => "a query inside Rust is `sql(\"select …\")`",
                 };
                 return Err(error(file, line + inner, magic.chars().count(), "magic", message).help(help));
             }
@@ -291,6 +301,20 @@ fn magic_cell(
                 return Err(error.help("put the CUDA C++ into the lines below").help(check));
             };
             Ok(CellParts { code: crate::cuda::generate(text, line, target, file)?, ..CellParts::default() })
+        }
+        "%%python" => {
+            let cell = python::options(&magic[name.len()..], name.len() as u32 + 1).map_err(|mistake| {
+                let python::Mistake { column, length, message } = mistake;
+                let span = Span { file: file.to_string(), line, column, length: length.max(1) };
+                let usage = format!("{} is the form", python::USAGE);
+                Diagnostic::error(Class::Compile, "argument", message).at(span, "").help(usage)
+            })?;
+            if below.trim().is_empty() {
+                let help = "write the Python code into the lines below";
+                return Err(fails("empty-magic", "`%%python` is followed by no code".to_string()).help(help));
+            }
+            let python = PythonCell { line, code: format!("{above}\n{below}"), ..cell };
+            Ok(CellParts { python: Some(python), ..CellParts::default() })
         }
         // A blank that is too many: `%% cuda`.
         "%%" if !argument.is_empty() => {
@@ -398,6 +422,19 @@ mod tests {
     }
 
     #[test]
+    fn python_keeps_its_lines_and_names() {
+        let python = cell("// a title\n%%python -i late -o worst --as pandas\n:vars\n!x\nworst = late").python.unwrap();
+        assert_eq!(python.code, "\n\n:vars\n!x\nworst = late");
+        assert_eq!((python.line, python.library), (2, Some("pandas")));
+        assert_eq!((python.input_names(), python.output_names()), (vec!["late".into()], vec!["worst".into()]));
+        let error = separate("\n%%python -i late --into x\n1", "c", &|_| false).unwrap_err();
+        let span = &error.labels[0].span;
+        assert_eq!((span.line, span.column, span.length), (2, 18, 6));
+        assert!(error.help[0].contains("-o NAME"), "{error}");
+        assert!(help("%%python -i late\n \n").contains("lines below"));
+    }
+
+    #[test]
     fn unknown_ones_name_the_nearest() {
         assert_eq!(help(":var"), "did you mean `:vars`?");
         assert_eq!(help("%%sq\nselect 1"), "did you mean `%%sql`?");
@@ -407,6 +444,8 @@ mod tests {
         assert!(help("%timeit f()").contains("%%time"));
         assert!(help("let x = 1;\n%%sql\nselect 1").contains("first line"));
         assert!(help("%%time\n%%sql\nselect 1").contains("sql("));
+        assert!(help("%%time\n%%python\n1").contains("perf_counter"));
+        assert_eq!(help("%%pyton\n1"), "did you mean `%%python`?");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::index::{self, Index};
 use crate::notebook::Notebook;
 use crate::parse::items_of;
 use crate::prelude_build::PreludeBuild;
+use crate::python::SharedWorker;
 use crate::type_query::Probe;
 
 /// The session's answers about frames while code is typed. An answer is empty without a session, or if it does not come
@@ -53,6 +54,7 @@ pub(crate) struct Knowledge {
     /// The folder of indexes.
     work: PathBuf,
     wanted: Mutex<BTreeSet<Package>>,
+    pub python: SharedWorker,
 }
 
 impl Knowledge {
@@ -60,7 +62,8 @@ impl Knowledge {
         let _ = std::thread::Builder::new().name("index".into()).spawn(|| (index::standard(), index::prelude()));
         let probe = Arc::new(Probe::new(kit, work.clone()));
         let (chunks, crates, wanted) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Arc::new(Knowledge { probe, folder, chunks, crates, work, wanted })
+        let python = SharedWorker::default();
+        Arc::new(Knowledge { probe, folder, chunks, crates, work, wanted, python })
     }
 
     /// Reads what crates hold, in the background: those that are not known yet.

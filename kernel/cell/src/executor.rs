@@ -3,6 +3,7 @@
 mod callbacks;
 mod commit;
 mod dependencies;
+mod python_cells;
 mod run_commands;
 mod sql_spans;
 mod staleness;
@@ -99,6 +100,10 @@ pub struct Executor {
     of_tests: (Vec<ObjectId>, Vec<(String, ObjectId)>),
     /// The versions of crates in the notebook's file, once they were asked for.
     locked: Option<Option<String>>,
+    /// The `%%python` cell that ran last.
+    python_cell: u64,
+    /// Why the Python worker has ended, until it is said.
+    python_lost: Option<String>,
 }
 
 impl Executor {
@@ -163,6 +168,8 @@ impl Executor {
             ran: Vec::new(),
             of_tests: Default::default(),
             locked: None,
+            python_cell: 0,
+            python_lost: None,
         })
     }
 
@@ -195,7 +202,9 @@ impl Executor {
     /// Passes on what threads and child processes of earlier cells print, until `bell` rings. Call it between two
     /// cells.
     pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
-        self.process.between(bell, events);
+        while !self.process.between(bell, &self.knowledge.python.descriptors(), events) {
+            self.pass_late_python_slowly(events);
+        }
     }
 
     fn failed(&self, diagnostics: Vec<Diagnostic>, ran: bool) -> Outcome {
@@ -224,7 +233,10 @@ impl Executor {
         }
         self.timed = separated.timed;
         let code = separated.code.clone();
-        let outcome = self.execute_code(number, &file, separated.code, events);
+        let outcome = match &separated.python {
+            Some(python) => self.run_python(number, &file, &text, python, events),
+            None => self.execute_code(number, &file, separated.code, events),
+        };
         self.timed = false;
         match outcome {
             Outcome::Ok { mut released, mut published, rolled_back, .. } => {
@@ -278,7 +290,7 @@ impl Executor {
         let uses = self.begin_flow(number, &cell, events);
         let outcome = self.compile_and_run(number, file, cell.clone(), started, events);
         self.compiler.optimisation = saved_level;
-        self.end_flow(&cell, &uses, matches!(outcome, Outcome::Ok { .. }), events);
+        self.end_flow(&cell, &cell.code, &uses, matches!(outcome, Outcome::Ok { .. }), events);
         if matches!(outcome, Outcome::Failed { .. }) {
             for name in made.into_iter().filter(|name| !self.notebook.variables.contains_key(name)) {
                 self.notebook.gone.insert(name, Loss::CellFailed(number));
@@ -545,7 +557,8 @@ impl Executor {
         self.compiler.kit.toolchain.version()
     }
 
-    pub fn shutdown(self) {
+    pub fn shutdown(mut self) {
+        self.end_python();
         self.process.shutdown();
     }
 }

@@ -94,6 +94,13 @@ pub enum Event {
     /// Names that the cell reads, before it runs. After it the names that it made, too, and the cells that are stale
     /// now.
     Flow(Flow),
+    /// The exception that ends a `%%python` cell, as Python describes it. The outcome follows.
+    Raised {
+        name: String,
+        message: String,
+        /// With ANSI colours.
+        traceback: Vec<String>,
+    },
     /// `%%time`: what the cell took.
     Timed(Times),
     /// `:engine`: describe the engine of the session, or choose another.

@@ -4,7 +4,7 @@ use onrush_wire::{Class, Diagnostic};
 use parking_lot::Mutex;
 
 use crate::interface::Interrupt;
-use crate::procfs::kill_group;
+use crate::procfs::{interrupt_group, kill_group};
 
 /// Says that a failed cell has changed no variable.
 pub const KEPT: &str = "all variables are as they were before it";
@@ -31,6 +31,8 @@ struct StopState {
     group: Option<i32>,
     /// Processes of that group that are not killed.
     spared: Vec<i32>,
+    /// The group is asked to stop (SIGINT) and not killed.
+    is_asked: bool,
     busy: bool,
     interrupted: bool,
 }
@@ -53,8 +55,14 @@ impl InterruptToken {
     /// The same, but these processes of the group live on.
     pub fn watch_sparing(&self, group: i32, spared: Vec<i32>) -> bool {
         let mut state = self.state.lock();
-        state.group = Some(group);
-        state.spared = spared;
+        (state.group, state.spared, state.is_asked) = (Some(group), spared, false);
+        !state.interrupted
+    }
+
+    /// Makes a process group the one that an interrupt asks to stop with SIGINT. `false` if it was interrupted already.
+    pub fn watch_asking(&self, group: i32) -> bool {
+        let mut state = self.state.lock();
+        (state.group, state.spared, state.is_asked) = (Some(group), Vec::new(), true);
         !state.interrupted
     }
 
@@ -81,8 +89,10 @@ impl Interrupt for InterruptToken {
         let mut state = self.state.lock();
         if state.busy {
             state.interrupted = true;
-            if let Some(group) = state.group {
-                kill_group(group, &state.spared);
+            match state.group {
+                Some(group) if state.is_asked => interrupt_group(group),
+                Some(group) => kill_group(group, &state.spared),
+                None => {}
             }
         }
     }

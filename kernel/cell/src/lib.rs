@@ -30,6 +30,7 @@ mod parse;
 pub mod prelude_build;
 mod process;
 mod procfs;
+mod python;
 mod recompile_dependents;
 pub mod reference;
 mod reopen_crate;

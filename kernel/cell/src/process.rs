@@ -307,16 +307,21 @@ impl CellProcess {
     }
 
     /// Passes on what threads and child processes of earlier cells print, until `bell` rings. No cell runs meanwhile.
-    pub fn between(&mut self, bell: &Bell, events: &Sender<Event>) {
+    /// `false`: the bell has not rung, but one of the descriptors `others` is readable.
+    pub fn between(&mut self, bell: &Bell, others: &[RawFd], events: &Sender<Event>) -> bool {
         let rings = bell.descriptor();
         let mut watched = self.ends.outputs.descriptors();
         loop {
-            let fds: Vec<RawFd> = watched.iter().copied().chain([rings]).collect();
+            let fds: Vec<RawFd> = watched.iter().chain(others).copied().chain([rings]).collect();
             match poll(&fds, Duration::from_secs(3600)) {
-                Ok(ready) if ready.last() == Some(&true) => return bell.silence(),
+                Ok(ready) if ready.last() == Some(&true) => {
+                    bell.silence();
+                    return true;
+                }
+                Ok(ready) if ready[watched.len()..].contains(&true) => return false,
                 Ok(ready) if !ready.contains(&true) => continue,
                 Ok(_) => {}
-                Err(_) => return,
+                Err(_) => return true,
             }
             if !self.ends.outputs.drain_between(events, &mut self.ends.control) {
                 // The other end was closed: the process is gone, and the next cell says so.
@@ -325,6 +330,31 @@ impl CellProcess {
             // One that prints without an end is read slowly, so that it waits instead of the machine.
             let _ = poll(&[rings], Duration::from_millis(20));
         }
+    }
+
+    /// Text of the cell that runs, by another process than the cell process.
+    pub fn print(&mut self, stream: Stream, text: String, events: &Sender<Event>) {
+        self.ends.outputs.print(stream, text, events);
+    }
+
+    /// The same as bytes, of which some may be no text.
+    pub fn print_bytes(&mut self, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
+        self.ends.outputs.print_bytes(stream, bytes, events);
+    }
+
+    /// Text of a cell that has ended, by another process than the cell process.
+    pub fn print_late(&mut self, cell: u64, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
+        self.ends.outputs.print_late(cell, stream, bytes, events);
+    }
+
+    /// Passes on what threads of earlier cells print while another process runs the cell.
+    pub fn drain(&mut self, events: &Sender<Event>) {
+        self.ends.outputs.drain(events, &mut self.ends.control);
+    }
+
+    /// Another process has ended the cell: what was held back of its output is shown.
+    pub fn finish_prints(&mut self, events: &Sender<Event>) {
+        self.ends.outputs.finish(events);
     }
 
     /// Places that a cell prints (`dbg!`, a panic on a thread) are shown in the user's columns.

@@ -19,6 +19,12 @@ pub fn kill_group(group: i32, spared: &[i32]) {
     }
 }
 
+/// Sends SIGINT to the processes of a group, as Ctrl+C does.
+pub fn interrupt_group(group: i32) {
+    // SAFETY: a plain system call; the group is that of a child which has not been reaped.
+    unsafe { libc::kill(-group, libc::SIGINT) };
+}
+
 /// Lets the processes of a group go on that somebody has stopped.
 pub fn wake_group(group: i32) {
     // SAFETY: plain system calls; the group is that of a child which has not been reaped.

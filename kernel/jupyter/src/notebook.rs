@@ -268,10 +268,12 @@ impl Notebook {
             begun: None,
             captures: Vec::new(),
             stopped_session: false,
+            raised: None,
         };
         let result = run.whole(work);
+        let raised = run.raised.take();
         self.running.store(false, Ordering::Release);
-        result.map_err(|diagnostics| self.cell_error(&diagnostics))
+        result.map_err(|diagnostics| raised.unwrap_or_else(|| self.cell_error(&diagnostics)))
     }
 
     /// All diagnostics of a failed cell as one error.
@@ -340,6 +342,8 @@ struct Run<'a> {
     captures: Vec<Vec<Output>>,
     /// It was said that the session's process is stopped.
     stopped_session: bool,
+    /// The exception that ends a `%%python` cell, in Python's words.
+    raised: Option<CellError>,
 }
 
 /// A cell, or callbacks of controls.
@@ -378,6 +382,9 @@ impl Run<'_> {
         self.progress.finish(&self.notebook.session, ended_as, self.sink);
         for notice in self.notebook.session.take_notices() {
             self.show(Output::Stream { stream: Stream::Stderr, text: format!("note: {notice}\n") });
+        }
+        if self.refusal.is_some() {
+            self.raised = None;
         }
         match (result, self.refusal.take()) {
             (Err(_), Some(why)) => Err(vec![
@@ -618,6 +625,9 @@ impl Run<'_> {
             Event::Working { what, fraction } => self.progress.working(&what, fraction),
             Event::Worked(line) => self.progress.worked(line, self.sink),
             Event::Flow(flow) => self.sink.flow(flow),
+            Event::Raised { name, message, traceback } => {
+                self.raised = Some(CellError { ename: name, evalue: on_lines(&message), traceback });
+            }
             Event::Timed(times) => {
                 let session = self
                     .session_time

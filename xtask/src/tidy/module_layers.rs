@@ -45,6 +45,7 @@ pub const LAYERS: &[Layers] = &[
             // The cell process.
             "process",
             "shell",
+            "python",
             "backtrace",
             // Questions about cells.
             "stale",
@@ -100,6 +101,12 @@ pub const LAYERS: &[Layers] = &[
             "worker",
         ],
         root: &["FrameId", "Generation", "ModelId", "NotebookId", "ObjectId", "TaskId"],
+        exceptions: &[],
+    },
+    Layers {
+        folder: "kernel/python-cells/src",
+        order: &["find", "package", "message", "worker"],
+        root: &[],
         exceptions: &[],
     },
     Layers {

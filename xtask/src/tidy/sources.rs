@@ -28,6 +28,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernel/onrush/src/process", "fork and descriptors of the cell process, addresses of calls"),
     ("kernel/onrush/src/session/memory.rs", "the mapping of results in shared memory"),
     ("kernel/cell/src/process", "descriptors of a cell process that is started, and its limits"),
+    ("kernel/python-cells/src/worker.rs", "the descriptor and the death signal of a Python that is started"),
     ("kernel/cell/src/procfs.rs", "signals to processes and process groups"),
     ("kernel/cell/src/prelude_build.rs", "the lock of the folder of kits"),
 ];

@@ -8,10 +8,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("%matplotlib", "nothing has to be switched on: a plot as the last expression of a cell is shown"),
     ("%pylab", "nothing has to be switched on: a plot as the last expression of a cell is shown"),
     ("%config", "nothing has to be switched on: tables and plots are shown as they are"),
-    ("!pip", "cells are Rust: `:dep NAME` adds a crate"),
-    ("%pip", "cells are Rust: `:dep NAME` adds a crate"),
-    ("%conda", "cells are Rust: `:dep NAME` adds a crate"),
-    ("!conda", "cells are Rust: `:dep NAME` adds a crate"),
+    ("!pip", INSTALL),
+    ("%pip", INSTALL),
+    ("%conda", "`:dep NAME` adds a crate to Rust cells; a terminal adds packages to the environment of Python"),
+    ("!conda", "`:dep NAME` adds a crate to Rust cells; a terminal adds packages to the environment of Python"),
     ("%%bash", "`!COMMAND` runs a shell command, one line each"),
     ("%%sh", "`!COMMAND` runs a shell command, one line each"),
     ("%sh", "`!COMMAND` runs a shell command"),
@@ -33,7 +33,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("%%latex", "`%%markdown` shows formulas between `$` signs"),
     ("%%writefile", "`std::fs::write(\"name\", text)?` writes a file"),
     ("%%capture", "a `;` after the last expression shows nothing"),
-    ("%%python", "cells are Rust; `!python3 script.py` runs a script"),
+    ("%%python3", "`%%python` runs the rest of the cell as Python"),
+    ("%%py", "`%%python` runs the rest of the cell as Python"),
+    ("%python", "`%%python` runs the rest of the cell as Python"),
     ("%%rust", "every cell is Rust: leave the line out"),
     ("%debug", "`dbg!(value)` shows a value with its place"),
     ("%prun", "`%%time` times a cell, `:timing` shows where the time of each cell goes"),
@@ -69,6 +71,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 const CACHE: &str = "the cache stays below its limit by itself; with no notebook open, deleting the folder that `onrush doctor` shows clears it";
+const INSTALL: &str = "`:dep NAME` adds a crate to Rust cells; a `%%python` cell with `import subprocess, sys` installs a package: `subprocess.check_call([sys.executable, \"-m\", \"pip\", \"install\", \"NAME\"])`";
 const TIMEIT: &str = "`%%time` times one run of a cell; for many runs write the loop: `for _ in 0..100 { … }`";
 const CHDIR: &str =
     "each `!` line runs in a separate shell: `std::env::set_current_dir(\"folder\")?` changes the folder of the cells";

@@ -3,6 +3,7 @@
 use super::tokens::word_start;
 use super::{Candidates, CursorContext, cuda, files, sql};
 use crate::commands;
+use crate::commands::python::{LIBRARIES, OPTIONS};
 use crate::cuda::CHECK;
 use crate::reference;
 
@@ -25,6 +26,10 @@ pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) 
             candidates.add(0, CHECK, "magic", "run the CUDA kernels with memcheck and racecheck, also with a GPU");
         } else if first.starts_with("%%cuda") {
             cuda::complete(place, candidates);
+        } else if is_python(first) && !before[head..].contains('\n') {
+            python_options(line, place, candidates);
+        } else if is_python(first) {
+            python(place, head, candidates);
         }
         return true;
     }
@@ -65,6 +70,52 @@ pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) 
         return true;
     }
     false
+}
+
+/// Whether a cell that begins with `%%` holds Python.
+pub fn is_python(first: &str) -> bool {
+    first.strip_prefix("%%python").is_some_and(|rest| rest.starts_with(char::is_whitespace))
+}
+
+/// In the line of `%%python`: options, frames after `-i`, libraries after `--as`.
+fn python_options<'a>(line: &str, place: &CursorContext<'a>, candidates: &mut Candidates<'a>) {
+    let typed = line.rsplit([' ', ',', '=']).next().unwrap_or_default();
+    candidates.replace(place.text, place.at - typed.len()..place.at);
+    let before = line[..line.len() - typed.len()].trim_end();
+    let ends_with_option = OPTIONS.iter().any(|(option, _)| before.ends_with(option));
+    if !ends_with_option && !before.ends_with([',', '=']) {
+        return OPTIONS.iter().for_each(|(option, about)| candidates.add(0, option, "magic", about));
+    }
+    let last = OPTIONS.iter().filter_map(|(option, _)| Some((before.rfind(option)?, *option))).max();
+    match last.map(|(_, option)| option) {
+        Some("-i") => {
+            let variables = &place.names.notebook.variables;
+            let frames = place.frames.frames().into_iter().filter(|frame| variables.contains_key(&frame.name));
+            frames.for_each(|frame| candidates.add(0, &frame.name, "variable", "Frame"));
+        }
+        Some("--as") => LIBRARIES.iter().for_each(|library| candidates.add(0, library, "magic", "")),
+        _ => {}
+    }
+}
+
+/// In the code of a `%%python` cell, whose magic begins at `head`: by the worker of the notebook.
+fn python<'a>(place: &CursorContext<'a>, head: usize, candidates: &mut Candidates<'a>) {
+    let Some(known) = &place.names.knowledge else { return };
+    let code_start = place.text[head..].find('\n').map_or(place.text.len(), |at| head + at + 1);
+    let Some(before) = place.text.get(code_start..place.at) else { return };
+    let code = &place.text[code_start..];
+    let Some((matches, start, end)) = known.python.complete(code, before.chars().count()) else { return };
+    let byte = |at: usize| code_start + code.char_indices().nth(at).map_or(code.len(), |(byte, _)| byte);
+    let (start, end) = (byte(start), byte(end));
+    if start > end {
+        return;
+    }
+    candidates.replace(place.text, start..end);
+    for text in &matches {
+        // Names that a module keeps for itself come last.
+        let name = text.rsplit('.').next().unwrap_or(text);
+        candidates.add_as(u8::from(name.starts_with('_')), text, "name", "");
+    }
 }
 
 /// Names of crates for `:dep`: those of the notebook, and those that cargo has on this machine.

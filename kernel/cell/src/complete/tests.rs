@@ -174,6 +174,19 @@ fn kernels_have_words_of_their_own() {
 }
 
 #[test]
+fn python_cells_offer_options_and_frames_and_nothing_of_rust() {
+    assert_eq!(candidates("%%py|"), ["%%python"]);
+    assert_eq!(candidates("%%python |"), ["--as", "-i", "-o"]);
+    assert_eq!(candidates("%%python -i |"), ["airports", "flights"]);
+    assert_eq!(candidates("%%python -i airports, f|"), ["flights"]);
+    assert_eq!(candidates("%%python -i flights -|"), ["--as", "-i", "-o"]);
+    assert_eq!(candidates("%%python -o flights --as=po|"), ["polars"]);
+    assert!(candidates("%%python -o fl|").is_empty());
+    // There is no worker.
+    assert!(candidates("%%python -i flights\nfl|").is_empty());
+}
+
+#[test]
 fn names_inside_of_format_strings() {
     has("let total = 1; println!(\"{to|", &["total"]);
     has("format!(\"{a} {val|}\")", &["values"]);

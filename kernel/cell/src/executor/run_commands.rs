@@ -157,7 +157,7 @@ impl Executor {
         }
     }
 
-    fn no_variable(&self, name: &str) -> Diagnostic {
+    pub(super) fn no_variable(&self, name: &str) -> Diagnostic {
         let names: Vec<&str> = self.notebook.variables.keys().map(String::as_str).collect();
         let diagnostic =
             Diagnostic::error(Class::Compile, "unknown-variable", format!("there is no variable `{name}`"));
@@ -170,6 +170,7 @@ impl Executor {
     /// Ends the cell process with all that is in it, and says what that was.
     fn restart_cells(&mut self) -> Result<String, Diagnostic> {
         self.process.restart()?;
+        let had_python = self.end_python();
         self.ledger.forget();
         self.ran.clear();
         let old = std::mem::take(&mut self.notebook);
@@ -180,7 +181,8 @@ impl Executor {
         self.notebook.gone = lost(&old, &Loss::CellsRestarted);
         let variables = listed("variable", old.variables.keys());
         let items = listed("item", old.items.keys().chain(old.macros.keys()));
-        let gone = [variables, items].into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        let python = had_python.then(|| "the variables of `%%python` cells".to_string());
+        let gone = [variables, items, python].into_iter().flatten().collect::<Vec<_>>().join(" and ");
         let gone = if gone.is_empty() { "there was nothing to forget".to_string() } else { format!("{gone} went") };
         Ok(format!(
             "a new cell process runs; {gone}. The session keeps what is published and what other notebooks use.\n"

@@ -11,21 +11,26 @@ use crate::stale::{Name, Uses, uses};
 
 /// First number of the cells that the user does not see (silent ones, `user_expressions`). The notebook does not
 /// contain them.
-const HIDDEN: u64 = 1 << 32;
+pub(super) const HIDDEN: u64 = 1 << 32;
 
 impl Executor {
     pub(super) fn begin_flow(&mut self, number: u64, cell: &Cell, events: &Sender<Event>) -> Uses {
         let uses = uses(cell, &self.notebook);
+        self.begin_uses(number, &uses, events);
+        uses
+    }
+
+    /// The same for a cell whose names are known.
+    pub(super) fn begin_uses(&mut self, number: u64, uses: &Uses, events: &Sender<Event>) {
         self.made = Default::default();
         if number >= HIDDEN {
-            return uses;
+            return;
         }
-        let (flow, notes) = self.ledger.begin(&self.origin, number, &uses);
+        let (flow, notes) = self.ledger.begin(&self.origin, number, uses);
         self.notes = notes;
         if !flow.reads.is_empty() {
             let _ = events.send(Event::Flow(flow));
         }
-        uses
     }
 
     /// Only when the cell runs: an error of rustc says enough.
@@ -52,7 +57,8 @@ impl Executor {
         }
     }
 
-    pub(super) fn end_flow(&mut self, cell: &Cell, uses: &Uses, succeeded: bool, events: &Sender<Event>) {
+    /// `text` is the source that the user sees.
+    pub(super) fn end_flow(&mut self, cell: &Cell, text: &str, uses: &Uses, succeeded: bool, events: &Sender<Event>) {
         if !succeeded {
             return self.ledger.fail();
         }
@@ -84,7 +90,7 @@ impl Executor {
                 *value = preview.filter(|text| !text.contains('…'));
             }
         }
-        let flow = self.ledger.commit(&cell.code, made);
+        let flow = self.ledger.commit(text, made);
         let _ = events.send(Event::Flow(flow));
     }
 }

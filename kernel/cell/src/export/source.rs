@@ -29,7 +29,8 @@ pub fn left_out(cell: &CellParts) -> Vec<String> {
     };
     let commands = cell.before.iter().chain(&cell.after).filter_map(shell);
     let shown = cell.shown.as_ref().map(|(mime, _)| format!("%%{}", mime.trim_start_matches("text/")));
-    commands.chain(shown).collect()
+    let python = cell.python.as_ref().map(|_| "%%python".to_string());
+    commands.chain(shown).chain(python).collect()
 }
 
 pub struct MainFile {

@@ -343,6 +343,22 @@ impl Outputs {
         }
     }
 
+    /// Text that the cell prints by another process than the cell process.
+    pub fn print(&mut self, stream: Stream, text: String, events: &Sender<Event>) {
+        self.limit.send(stream, text, self.cell, &mut self.files, events);
+    }
+
+    /// Bytes that another process prints.
+    pub fn print_bytes(&mut self, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
+        let text = self.decoders[stream as usize].decode(bytes);
+        self.print(stream, text, events);
+    }
+
+    /// Text of a cell that has ended, by another process than the cell process.
+    pub fn print_late(&mut self, cell: u64, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
+        self.piece(cell, stream, bytes, events);
+    }
+
     /// The prompt in evcxr's form for the next line that is read.
     pub fn asked(&mut self) -> Option<(String, bool)> {
         self.contents.asked.take()

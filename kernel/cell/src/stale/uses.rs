@@ -96,8 +96,10 @@ pub fn uses(cell: &Cell, notebook: &Notebook) -> Uses {
 /// The names that the source of a cell defines: variables, items, macros and imports.
 pub fn defined_names(text: &str) -> BTreeSet<String> {
     let is_value = |_: &str| false;
-    let code = crate::commands::separate(text, "", &is_value).map_or_else(|_| text.to_string(), |cell| cell.code);
-    let mut names = BTreeSet::new();
+    let cell = crate::commands::separate(text, "", &is_value);
+    let mut names: BTreeSet<String> =
+        cell.iter().flat_map(|cell| &cell.python).flat_map(|python| python.output_names()).collect();
+    let code = cell.map_or_else(|_| text.to_string(), |cell| cell.code);
     for part in parse_cell(&code).parts {
         match part.kind {
             PartKind::Let { names: bound, .. } => names.extend(bound.into_iter().map(|b| b.name)),
