@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use crate::process::{self, Failure, Transcript};
 use crate::python;
 use crate::workspace::{self, Workspace};
-use crate::{lab, lint, tidy, web};
+use crate::{lab, lint, tidy, web, wheel};
 use count::Count;
 
 /// Areas that can be run separately.
@@ -39,16 +39,18 @@ pub enum Area {
     Notebooks,
     /// Bad files and bad cells
     Badinput,
-    /// The session: killed processes, sharing, memory; NetworkX's tests; random queries with DuckDB
+    /// The session: killed processes, sharing, memory; NetworkX's tests; random queries with DuckDB; the Python package
     Session,
     /// The tour in JupyterLab in a browser
     Browser,
+    /// The wheels in an empty Debian without a network
+    Wheel,
 }
 
 impl Area {
     /// Whether the area needs the built product and Python.
     fn is_product(self) -> bool {
-        matches!(self, Area::Jupyter | Area::Notebooks | Area::Badinput | Area::Session | Area::Browser)
+        matches!(self, Area::Jupyter | Area::Notebooks | Area::Badinput | Area::Session | Area::Browser | Area::Wheel)
     }
 
     fn name(self) -> String {
@@ -175,9 +177,16 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
         Area::Session => {
             graph_check(workspace)?;
-            pytest(workspace, scratch, area, &["tests/session", "tests/graph", "tests/sql"])
+            pytest(workspace, scratch, area, &["tests/session", "tests/graph", "tests/sql", "tests/python"])
         }
         Area::Browser => browser(workspace, scratch, "tests/browser", Purpose::Compare),
+        Area::Wheel => match wheel::test_in_empty_root(workspace)? {
+            Some(passed) => Ok((Count { passed, ..Count::default() }, true, None)),
+            None => {
+                let note = "an empty root needs root and debootstrap: apt install debootstrap".to_string();
+                Ok((Count { skipped: 1, ..Count::default() }, true, Some(note)))
+            }
+        },
     }
 }
 
@@ -208,6 +217,7 @@ pub const CRATES: &[&str] = &[
     "onrush-wire",
     "onrush-files",
     "onrush-map",
+    "onrush-python-cells",
     "onrush-stats",
     "onrush-cell",
     "onrush-view",
@@ -217,7 +227,6 @@ pub const CRATES: &[&str] = &[
     "onrush-device",
     "onrush-kernels",
     "onrush-worker",
-    "onrush-python-cells",
 ];
 
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.

@@ -1,8 +1,13 @@
-//! `cargo xtask wheel`: the package for pip. It holds the programs, the kernelspec, the extension for JupyterLab and
-//! the crates of the prelude build. `xtask/wheel.py` writes the archive; the prelude is built at the first start.
+//! `cargo xtask wheel`: the packages for pip. `onrush-kernel` holds the programs, the kernelspec, the extension for
+//! JupyterLab, the Python package `onrush` and the crates of the prelude build. Its extra `toolchain` brings a compiler
+//! and the built prelude along; without it the prelude is built at the first start. `xtask/wheel.py` writes archives.
 
+mod empty_root;
+mod notices;
+mod package;
 mod registry;
 mod test;
+mod toolchain;
 
 use std::env;
 use std::fs;
@@ -10,28 +15,39 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use self::empty_root::Distribution;
+use self::notices::Crates;
+use self::package::{Compression, Description, WheelFolder, glibc_of_folder};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 use crate::{lab, python, web};
+
+/// The package on the index. `onrush` belongs to somebody else there.
+const NAME: &str = "onrush-kernel";
 
 /// The oldest minor version of glibc 2 that the programs run with: that of RHEL 8 and Debian 10.
 const GLIBC: u32 = 28;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 /// SSE4.2 and POPCNT: every x86-64 processor since 2009.
 const PROCESSOR: &str = "-C target-cpu=x86-64-v2";
-/// Package and program.
+/// WheelFolder and program.
 const PROGRAMS: [(&str, &str); 2] = [("onrush-session", "onrush-session"), ("onrush-jupyter", "onrush")];
+/// The name by which Python imports the package.
+const PYTHON: &str = "onrush";
 /// The program as the front end finds it: it fills in the folder of the kernelspec.
 const KERNEL: &str = "{resource_dir}/../../../../bin/onrush";
 
 #[derive(Args)]
 pub struct Options {
-    /// Install the wheel into an empty environment without a network, and run the tour there
+    /// Install the wheels on a machine without a network, and run notebooks there
+    #[arg(long, value_enum, value_name = "MACHINE", num_args = 0..=1, default_missing_value = "rust")]
+    test: Option<Machine>,
+    /// Pack the Rust toolchain of this machine and the built prelude too: `pip install 'onrush-kernel[toolchain]'`
     #[arg(long)]
-    test: bool,
+    toolchain: bool,
     /// Link against the glibc of this machine, without zig: the wheel then needs this glibc or a newer one
     #[arg(long)]
     native: bool,
@@ -40,44 +56,110 @@ pub struct Options {
     binaries: Option<PathBuf>,
 }
 
+/// Machines that the wheels are installed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Machine {
+    /// This one, which has Rust and a C compiler, without the clone
+    Rust,
+    /// An empty Debian 12 with Python alone
+    Debian12,
+    /// An empty Ubuntu 22.04 with Python alone
+    Ubuntu2204,
+    /// All of them, one after another
+    All,
+}
+
+impl Machine {
+    fn suites(self) -> Vec<Distribution> {
+        match self {
+            Machine::Rust => Vec::new(),
+            Machine::Debian12 => vec![Distribution::Bookworm],
+            Machine::Ubuntu2204 => vec![Distribution::Jammy],
+            Machine::All => vec![Distribution::Bookworm, Distribution::Jammy],
+        }
+    }
+}
+
 pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
     let start = Instant::now();
     lab::check_tools(workspace)?;
     python::check(workspace)?;
-    let binaries = match &options.binaries {
-        Some(folder) => folder.clone(),
-        None => build(workspace, options.native, start)?,
+    let (binaries, compression) = match &options.binaries {
+        Some(folder) => (folder.clone(), Compression::Fast),
+        None => (build(workspace, options.native, start)?, Compression::Small),
     };
+    let suites = options.test.map(Machine::suites).unwrap_or_default();
+    let wheels = pack(workspace, &binaries, options.toolchain || !suites.is_empty(), compression, start)?;
+    if matches!(options.test, Some(Machine::Rust | Machine::All)) {
+        test::run(workspace, &wheels[0], start)?;
+    }
+    for suite in suites {
+        empty_root::run(workspace, suite, &wheels, start)?;
+    }
+    Ok(())
+}
 
-    process::stage(start, "Packing the wheel");
+/// Packs the programs of the default build and the toolchain.
+fn pack_for_tests(workspace: &Workspace, start: Instant) -> Result<Vec<PathBuf>, Failure> {
+    let binaries = workspace.binary("onrush").parent().unwrap_or(&workspace.target).to_path_buf();
+    pack(workspace, &binaries, true, Compression::Fast, start)
+}
+
+/// The wheels in an empty Debian. Returns the number of checks that passed, or `None` where no root can be made.
+pub fn test_in_empty_root(workspace: &Workspace) -> Result<Option<usize>, Failure> {
+    if !empty_root::is_possible() {
+        return Ok(None);
+    }
+    let start = Instant::now();
+    let wheels = pack_for_tests(workspace, start)?;
+    empty_root::run(workspace, Distribution::Bookworm, &wheels, start).map(Some)
+}
+
+/// Packs the programs in a folder. Returns the wheels, that of the kernel first.
+fn pack(
+    workspace: &Workspace,
+    binaries: &Path,
+    with_toolchain: bool,
+    compression: Compression,
+    start: Instant,
+) -> Result<Vec<PathBuf>, Failure> {
+    process::stage(start, "Packing the wheels");
     let version = version(workspace)?;
-    let tree = workspace.target.join("wheel");
-    remove(&tree)?;
-    let data = tree.join(format!("onrush-{version}.data"));
-    let glibc = place_programs(workspace, &binaries, &data.join("scripts"))?;
+    let crates = Crates::read(workspace)?;
+    let notice = crates.notice()?;
+    let package = WheelFolder::new(workspace, NAME, &version)?;
+    let data = package.data();
+    place_programs(workspace, binaries, &data.join("scripts"))?;
     place_jupyter_files(workspace, &data)?;
-    let crates = registry::write(workspace, &data.join("data/share/onrush/registry"))?;
-    let tag = format!("py3-none-manylinux_2_{}_x86_64", glibc.max(GLIBC));
-    place_papermill(workspace, &tree, &tree.join(format!("onrush-{version}.dist-info")))?;
-    place_description(workspace, &tree.join(format!("onrush-{version}.dist-info")), &version, &tag)?;
-    let wheel = workspace.root.join("dist").join(format!("onrush-{version}-{tag}.whl"));
-    make(wheel.parent().unwrap_or(&wheel))?;
-    let mut pack = workspace.command("python3");
-    process::run("wheel.py", pack.arg(workspace.root.join("xtask/wheel.py")).arg(&tree).arg(&wheel))?;
-    remove(&tree)?;
-
-    let size = fs::metadata(&wheel).map_err(|e| Failure::io(wheel.display(), e))?.len();
-    println!("{}", wheel.display());
-    println!("{:.1} MB, {crates} crates of the prelude, glibc 2.{} or newer", size as f64 / 1e6, glibc.max(GLIBC));
-    if glibc > GLIBC {
+    place_python(workspace, package.root())?;
+    let archives = registry::write(workspace, &data.join("data/share/onrush/registry"))?;
+    place_papermill(workspace, package.root(), &package.description())?;
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        package.license(&workspace.root.join(name), name)?;
+    }
+    write(&package.description().join("licenses/NOTICE"), &notice)?;
+    package.bill(&crates.bill(NAME, &version))?;
+    let needed = glibc_of_folder(&data.join("scripts"))?;
+    let readme = workspace.root.join("README.md");
+    let description = Description {
+        summary: "A Jupyter kernel for Rust with a dataframe session that outlives cells",
+        license: "Apache-2.0 OR MIT",
+        fields: fields(&version),
+        page: fs::read_to_string(&readme).map_err(|e| Failure::io(readme.display(), e))?,
+    };
+    let mut wheels = vec![package.pack(workspace, &description, needed.max(GLIBC), compression)?];
+    println!("{} crates linked, {archives} crates of the prelude, glibc 2.{needed}", crates.len());
+    if needed > GLIBC {
         println!(
             "note: the programs were linked against a newer glibc than 2.{GLIBC}: leave out --native for an older one"
         );
     }
-    if options.test {
-        test::run(workspace, &wheel, start)?;
+    if with_toolchain {
+        process::stage(start, "Packing the toolchain and the prelude");
+        let program = binaries.join("onrush");
+        wheels.extend(toolchain::pack(workspace, &version, &program, &notice, compression)?);
     }
-    Ok(())
+    Ok(wheels)
 }
 
 /// The version of the workspace.
@@ -125,26 +207,26 @@ fn zig(workspace: &Workspace) -> Result<std::ffi::OsString, Failure> {
     env::join_paths(folders).map_err(|e| Failure::new(format!("PATH: {e}")))
 }
 
-/// Copies the programs without their symbols. Returns the minor version of glibc 2 that they need.
-fn place_programs(workspace: &Workspace, from: &Path, scripts: &Path) -> Result<u32, Failure> {
+/// Copies the programs without their symbols.
+fn place_programs(workspace: &Workspace, from: &Path, scripts: &Path) -> Result<(), Failure> {
     make(scripts)?;
-    let mut needed = 0;
     for (_, name) in PROGRAMS {
         let to = scripts.join(name);
         fs::copy(from.join(name), &to).map_err(|e| Failure::io(from.join(name).display(), e))?;
         process::run("strip", workspace.command("strip").arg("--strip-all").arg(&to))?;
-        needed = needed.max(glibc_of(&fs::read(&to).map_err(|e| Failure::io(to.display(), e))?));
     }
-    Ok(needed)
+    Ok(())
 }
 
-/// The largest version of glibc in the names of a program's dynamic symbols.
-fn glibc_of(program: &[u8]) -> u32 {
-    let minor = |name: &[u8]| {
-        let version = std::str::from_utf8(name.strip_prefix(b"GLIBC_2.")?).ok()?;
-        version.split('.').next()?.parse().ok()
-    };
-    program.split(|byte| *byte == 0).filter_map(minor).max().unwrap_or(0)
+/// The Python package `onrush`, which is pure Python.
+fn place_python(workspace: &Workspace, root: &Path) -> Result<(), Failure> {
+    let base = Path::new("kernel/python");
+    for file in workspace.files()?.iter().filter(|file| file.starts_with(base.join(PYTHON))) {
+        let to = root.join(file.strip_prefix(base).unwrap_or(file));
+        make(to.parent().unwrap_or(root))?;
+        fs::copy(workspace.root.join(file), &to).map_err(|e| Failure::io(to.display(), e))?;
+    }
+    Ok(())
 }
 
 /// The kernelspec and the extension as `onrush install` writes them, with the path and the instructions of a wheel.
@@ -158,8 +240,8 @@ fn place_jupyter_files(workspace: &Workspace, data: &Path) -> Result<(), Failure
     edit(&jupyter.join("labextensions/@onrush/jupyterlab/install.json"), |install| {
         *install = json!({
             "packageManager": "python",
-            "packageName": "onrush",
-            "uninstallInstructions": "pip uninstall onrush",
+            "packageName": NAME,
+            "uninstallInstructions": format!("pip uninstall {NAME}"),
         });
     })
 }
@@ -180,36 +262,18 @@ fn edit(path: &Path, change: impl FnOnce(&mut Value)) -> Result<(), Failure> {
     write(path, &format!("{value:#}\n"))
 }
 
-/// The fields of the package: <https://packaging.python.org/en/latest/specifications/core-metadata/>.
-fn place_description(workspace: &Workspace, folder: &Path, version: &str, tag: &str) -> Result<(), Failure> {
-    make(&folder.join("licenses"))?;
-    let licenses = ["LICENSE-APACHE", "LICENSE-MIT"];
-    for name in licenses {
-        let from = workspace.root.join(name);
-        fs::copy(&from, folder.join("licenses").join(name)).map_err(|e| Failure::io(from.display(), e))?;
-    }
-    let readme = workspace.root.join("README.md");
-    let readme = fs::read_to_string(&readme).map_err(|e| Failure::io(readme.display(), e))?;
-    let fields = [
-        "Metadata-Version: 2.4".to_string(),
-        "Name: onrush".to_string(),
-        format!("Version: {version}"),
-        "Summary: A Jupyter kernel for Rust with a dataframe session that outlives cells".to_string(),
-        "License-Expression: Apache-2.0 OR MIT".to_string(),
-        format!("License-File: {}", licenses[0]),
-        format!("License-File: {}", licenses[1]),
+/// The fields of the description that only this package has.
+fn fields(version: &str) -> Vec<String> {
+    let mut fields = vec![
         "Keywords: jupyter,rust,kernel,dataframe".to_string(),
         "Classifier: Framework :: Jupyter".to_string(),
-        "Classifier: Operating System :: POSIX :: Linux".to_string(),
-        "Classifier: Programming Language :: Rust".to_string(),
-        "Requires-Python: >=3.8".to_string(),
         // Static files that draw controls in JupyterLab and Notebook 7.
         "Requires-Dist: jupyterlab_widgets>=3".to_string(),
-        "Description-Content-Type: text/markdown".to_string(),
+        // Frames of the session as Arrow in Python.
+        "Requires-Dist: nanoarrow>=0.6".to_string(),
     ];
-    write(&folder.join("METADATA"), &format!("{}\n\n{readme}", fields.join("\n")))?;
-    let wheel = format!("Wheel-Version: 1.0\nGenerator: cargo xtask wheel\nRoot-Is-Purelib: false\nTag: {tag}\n");
-    write(&folder.join("WHEEL"), &wheel)
+    fields.extend(toolchain::requirements(version));
+    fields
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -251,15 +315,4 @@ fn both(what: &str, command: &mut Command) -> Result<(bool, String), Failure> {
     let output = command.output().map_err(|e| Failure::io(what, e))?;
     let text = [output.stdout, output.stderr].concat();
     Ok((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_version_of_glibc_counts() {
-        assert_eq!(glibc_of(b"\x7fELF\0memcpy\0GLIBC_2.2.5\0GLIBC_2.28\0GLIBC_2.9\0GLIBC_PRIVATE\0"), 28);
-        assert_eq!(glibc_of(b"\x7fELF\0no versions\0"), 0);
-    }
 }

@@ -180,7 +180,7 @@ fn read(path: &Path) -> Result<String, Failure> {
 }
 
 /// The checksums of a lock file by name and version.
-fn checksums(lock: &str) -> HashMap<(String, String), String> {
+pub fn checksums(lock: &str) -> HashMap<(String, String), String> {
     let packages = lock.split("[[package]]").filter_map(|package| {
         let field = |name: &str| {
             let value = package.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = \""))?;

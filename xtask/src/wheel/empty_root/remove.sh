@@ -1,0 +1,7 @@
+# Removes the packages. Prints `left FILE` for each file that was not there before and is not in the cache.
+set -e
+cd "$HOME"
+packages=$(venv/bin/pip list --format freeze 2> /dev/null | sed -n 's/^\(onrush[^=]*\)==.*/\1/p')
+venv/bin/pip uninstall --quiet --yes $packages jupyterlab_widgets nanoarrow
+find venv -type f ! -name '*.pyc' | sort > after.txt
+diff before.txt after.txt | sed -n 's/^[<>] /left /p'
