@@ -71,6 +71,7 @@ fn main() {
                     Event::Top { reply } => drop(reply.send(Ok(String::new()))),
                     Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture | Event::Lost => {}
                     Event::Worked(line) => println!("  {line}"),
+                    Event::Raised { traceback, .. } => println!("  {}", traceback.join("\n  ")),
                     Event::ClearOutput { .. } | Event::Working { .. } | Event::Flow(_) => {}
                 }
             }

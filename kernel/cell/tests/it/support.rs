@@ -105,7 +105,7 @@ pub fn collect(events: Receiver<Event>, mut then: Then, begin: Option<Diagnostic
             Event::Worked(line) => run.worked.push(line),
             Event::Lost => run.lost = true,
             Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture => {}
-            Event::ClearOutput { .. } | Event::Timed(_) | Event::Flow(_) => {}
+            Event::ClearOutput { .. } | Event::Timed(_) | Event::Flow(_) | Event::Raised { .. } => {}
         }
     }
     run
