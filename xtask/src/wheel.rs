@@ -35,6 +35,8 @@ const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const PROCESSOR: &str = "-C target-cpu=x86-64-v2";
 /// WheelFolder and program.
 const PROGRAMS: [(&str, &str); 2] = [("onrush-session", "onrush-session"), ("onrush-jupyter", "onrush")];
+/// The packages of the prelude build that link crates.
+const PRELUDE: [&str; 2] = ["onrush", "onrush-host"];
 /// The name by which Python imports the package.
 const PYTHON: &str = "onrush";
 /// The program as the front end finds it: it fills in the folder of the kernelspec.
@@ -125,7 +127,7 @@ fn pack(
 ) -> Result<Vec<PathBuf>, Failure> {
     process::stage(start, "Packing the wheels");
     let version = version(workspace)?;
-    let crates = Crates::read(workspace)?;
+    let crates = Crates::read(workspace, &[PROGRAMS[0].0, PROGRAMS[1].0, PRELUDE[0], PRELUDE[1]])?;
     let notice = crates.notice()?;
     let package = WheelFolder::new(workspace, NAME, &version)?;
     let data = package.data();
@@ -138,6 +140,8 @@ fn pack(
         package.license(&workspace.root.join(name), name)?;
     }
     write(&package.description().join("licenses/NOTICE"), &notice)?;
+    let library = toolchain::sysroot(workspace)?.join("share/doc/rust/COPYRIGHT-library.html");
+    package.license(&library, "RUST-STANDARD-LIBRARY.html")?;
     package.bill(&crates.bill(NAME, &version))?;
     let needed = glibc_of_folder(&data.join("scripts"))?;
     let readme = workspace.root.join("README.md");
@@ -157,7 +161,8 @@ fn pack(
     if with_toolchain {
         process::stage(start, "Packing the toolchain and the prelude");
         let program = binaries.join("onrush");
-        wheels.extend(toolchain::pack(workspace, &version, &program, &notice, compression)?);
+        let crates = Crates::read(workspace, &PRELUDE)?;
+        wheels.extend(toolchain::pack(workspace, &version, &program, &crates, compression)?);
     }
     Ok(wheels)
 }

@@ -169,7 +169,7 @@ impl Machine {
                 fs::copy(&wheel, &to).map_err(|e| Failure::io(wheel.display(), e))?;
             }
         }
-        machine.in_root(ADMINISTRATOR, &["useradd", "--create-home", "--uid", "1000", "guest"])?;
+        machine.in_root(ADMINISTRATOR, &["/usr/sbin/useradd", "--create-home", "--uid", "1000", "guest"])?;
         machine.place_home()?;
         machine.in_root(ADMINISTRATOR, &["chown", "--recursive", GUEST, "/home/guest"])?;
         Ok(machine)

@@ -9,14 +9,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::TRIPLE;
 use super::package::bill_of;
 use super::registry::checksums;
-use super::{PROGRAMS, TRIPLE};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
-/// Packages of the workspace whose dependencies a wheel holds, as code or as archives.
-const ROOTS: [&str; 4] = [PROGRAMS[0].0, PROGRAMS[1].0, "onrush", "onrush-host"];
 /// Starts of the names of licence files, in capitals.
 const FILES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
@@ -71,7 +69,8 @@ pub struct Crates {
 }
 
 impl Crates {
-    pub fn read(workspace: &Workspace) -> Result<Self, Failure> {
+    /// `roots`: the packages of the workspace whose dependencies the wheel holds, as code or as archives.
+    pub fn read(workspace: &Workspace, roots: &[&str]) -> Result<Self, Failure> {
         let mut cargo = workspace.cargo();
         cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform", TRIPLE]);
         let text = process::run_quietly("cargo metadata", &mut cargo)?;
@@ -79,10 +78,10 @@ impl Crates {
             serde_json::from_str(&text).map_err(|e| Failure::new(format!("cargo metadata: {e}")))?;
         let lock = workspace.root.join("Cargo.lock");
         let lock = fs::read_to_string(&lock).map_err(|e| Failure::io(lock.display(), e))?;
-        Ok(Crates::of(metadata, checksums(&lock)))
+        Ok(Crates::of(metadata, roots, checksums(&lock)))
     }
 
-    fn of(metadata: Metadata, checksums: HashMap<(String, String), String>) -> Self {
+    fn of(metadata: Metadata, roots: &[&str], checksums: HashMap<(String, String), String>) -> Self {
         let linked: HashMap<&str, Vec<&str>> = metadata
             .resolve
             .nodes
@@ -92,9 +91,9 @@ impl Crates {
                 (node.id.as_str(), node.deps.iter().filter(is_linked).map(|edge| edge.pkg.as_str()).collect())
             })
             .collect();
-        let roots = metadata.packages.iter().filter(|package| package.source.is_none());
-        let mut open: Vec<&str> =
-            roots.filter(|package| ROOTS.contains(&package.name.as_str())).map(|package| package.id.as_str()).collect();
+        let members = metadata.packages.iter().filter(|package| package.source.is_none());
+        let is_root = |package: &&Crate| roots.contains(&package.name.as_str());
+        let mut open: Vec<&str> = members.filter(is_root).map(|package| package.id.as_str()).collect();
         let mut found: BTreeSet<String> = BTreeSet::new();
         while let Some(id) = open.pop() {
             if found.insert(id.to_string()) {
@@ -241,7 +240,7 @@ mod tests {
             ] },
         });
         let checksums = HashMap::from([(("a".to_string(), "1.0.0".to_string()), "00ff".to_string())]);
-        let crates = Crates::of(serde_json::from_value(metadata).unwrap(), checksums);
+        let crates = Crates::of(serde_json::from_value(metadata).unwrap(), &["onrush-session"], checksums);
         let notice = crates.notice().unwrap();
         assert_eq!(crates.len(), 2);
         assert!(notice.contains("\na 1.0.0\n\nThe MIT License\n\ncopyright A\n"), "{notice}");

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use super::notices::Crates;
 use super::package::{Compression, Description, WheelFolder, bill_of, glibc_of_folder};
 use super::{TRIPLE, make, write};
 use crate::process::{self, Failure};
@@ -87,18 +88,24 @@ pub fn requirements(version: &str) -> Vec<String> {
     fields
 }
 
+/// The folder of the workspace's toolchain.
+pub fn sysroot(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    let mut rustc = workspace.command("rustc");
+    let sysroot = process::run_quietly("rustc", rustc.args(["--print", "sysroot"]))?;
+    Ok(PathBuf::from(sysroot.trim()))
+}
+
 /// Packs the toolchain of this workspace. `program`: the `onrush` of the same release, which builds the prelude.
-/// `notice`: the licences of the prelude's crates.
+/// `crates`: those that the prelude links.
 pub fn pack(
     workspace: &Workspace,
     version: &str,
     program: &Path,
-    notice: &str,
+    crates: &Crates,
     compression: Compression,
 ) -> Result<Vec<PathBuf>, Failure> {
-    let mut rustc = workspace.command("rustc");
-    let sysroot = process::run_quietly("rustc", rustc.args(["--print", "sysroot"]))?;
-    let sysroot = PathBuf::from(sysroot.trim());
+    let sysroot = sysroot(workspace)?;
+    let notice = crates.notice()?;
     let verbose = process::run_quietly("rustc", workspace.command(sysroot.join("bin/rustc")).arg("-vV"))?;
     if !verbose.contains(&format!("host: {TRIPLE}")) {
         return Err(Failure::new(format!("the wheels are for {TRIPLE}, and rustc says:\n{verbose}")));
@@ -114,8 +121,11 @@ pub fn pack(
             // The kernel compares it with the version of another rustc, and takes the folder for whole.
             write(&share.join("version"), &verbose)?;
         }
-        describe(workspace, &package, part, &sysroot, notice)?;
-        package.bill(&bill_of(part.name, version, vec![component(part, &verbose)], Vec::new()))?;
+        describe(workspace, &package, part, &sysroot, &notice)?;
+        package.bill(&match part.contents {
+            Contents::Toolchain(_) => bill_of(part.name, version, vec![component(part, &verbose)], Vec::new()),
+            Contents::Prelude => crates.bill(part.name, version),
+        })?;
         let glibc = glibc_of_folder(package.root())?.max(GLIBC);
         let description = Description {
             summary: part.summary,
@@ -175,8 +185,13 @@ fn place_prelude(workspace: &Workspace, sysroot: &Path, program: &Path, to: &Pat
     }
     let deps = folder.join("deps");
     for entry in fs::read_dir(&deps).map_err(|e| Failure::io(deps.display(), e))?.flatten() {
+        // An `.rlib` has the metadata inside.
+        let path = entry.path();
+        if path.extension().is_some_and(|extension| extension == "rmeta") && path.with_extension("rlib").is_file() {
+            continue;
+        }
         let target = to.join("deps").join(entry.file_name());
-        fs::copy(entry.path(), &target).map_err(|e| Failure::io(entry.path().display(), e))?;
+        fs::copy(&path, &target).map_err(|e| Failure::io(path.display(), e))?;
     }
     Ok(())
 }

@@ -54,13 +54,14 @@ pub fn remove(data: &Path) -> Result<bool, InstallError> {
     Ok(true)
 }
 
-/// Folders in which Jupyter may look for extensions: Python's of the `jupyter` on PATH, the environment's, the user's,
-/// the system's.
+/// Folders in which Jupyter may look for extensions: Python's of the `jupyter` on PATH, that of a wheel, the
+/// environment's, the user's, the system's.
 fn data_folders() -> Vec<PathBuf> {
     let paths = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).collect::<Vec<_>>()).unwrap_or_default();
     let program = paths.iter().find(|folder| folder.join("jupyter").is_file());
     let of_program = program.and_then(|bin| Some(super::below_prefix(bin.parent()?)));
-    let own = [of_program, environment().map(|prefix| super::below_prefix(&prefix)), user_data()];
+    let of_prefix = |prefix: Option<PathBuf>| prefix.map(|prefix| super::below_prefix(&prefix));
+    let own = [of_program, of_prefix(super::own_prefix()), of_prefix(environment()), user_data()];
     own.into_iter().flatten().chain(system_data()).collect()
 }
 

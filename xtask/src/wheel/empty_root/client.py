@@ -14,7 +14,7 @@ begun = time.monotonic()
 manager, client = start_new_kernel(kernel_name="onrush", startup_timeout=60)
 print(f"seconds kernel {time.monotonic() - begun:.1f}")
 for name, code, expected in [
-    ("first_cell", "21 * 2", "42"),
+    ("first_cell", "20 + 22", "42"),
     ("second_cell", "let x = 6.5f64; x * 2.0", "13.0"),
     ("system_cell", 'unsafe extern "C" { fn abs(x: i32) -> i32; } unsafe { abs(-3) }', "3"),
     ("frame_cell", 'frame! { a: vec![1, 2, 3] }.filter(x!(a > 1))', "2"),

@@ -6,7 +6,8 @@ now() { date +%s.%N; }
 since() { awk "BEGIN { printf \"seconds $2 %.1f\\n\", $(now) - $1 }"; }
 python3 -m venv venv
 # Files that pip leaves behind are found by comparison.
-find venv -type f ! -name '*.pyc' | sort > before.txt
+touch before.txt after.txt out.ipynb
+find . -type f ! -name '*.pyc' | sort > before.txt
 start=$(now)
 venv/bin/pip install --quiet --no-index --find-links /mnt 'onrush-kernel[toolchain]'
 since "$start" install
