@@ -360,6 +360,11 @@ requests! {
         effect: Effect::Pure,
         at: at.as_ref(),
     };
+    /// The rows in sealed memory that the session itself uses from here on, where it holds them: the next answer is the
+    /// same memory. All columns if `columns` is empty. Reply: [`Reply::Batches`](crate::session::Reply::Batches).
+    frames Share { frame: FrameId, columns: Vec<String> } => {
+        title: with("share"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
+    };
 }
 
 impl Request {

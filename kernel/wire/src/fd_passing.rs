@@ -74,13 +74,19 @@ impl IncomingMessage<'_> {
     }
 
     /// The message; [`CodecError::Late`] if it is not there `within` this time.
-    pub fn finish<T: DeserializeOwned>(mut self, within: Option<Duration>) -> Result<(T, Vec<OwnedFd>), CodecError> {
+    pub fn finish<T: DeserializeOwned>(self, within: Option<Duration>) -> Result<(T, Vec<OwnedFd>), CodecError> {
+        let (body, descriptors) = self.finish_bytes(within)?;
+        Ok((decode(&body)?, descriptors))
+    }
+
+    /// As [`IncomingMessage::finish`], the body as it is.
+    pub fn finish_bytes(mut self, within: Option<Duration>) -> Result<(Vec<u8>, Vec<OwnedFd>), CodecError> {
         self.reader.deadline = within.map(|within| Instant::now() + within);
         let body = read_body(&mut self.reader, self.length).map_err(|error| match error.kind() {
             io::ErrorKind::TimedOut => CodecError::Late,
             _ => CodecError::Io(error),
         })?;
-        Ok((decode(&body)?, self.reader.descriptors))
+        Ok((body, self.reader.descriptors))
     }
 }
 

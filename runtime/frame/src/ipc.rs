@@ -1,19 +1,21 @@
 //! Arrow IPC: how tables travel between processes. Files (with a footer) for results, streams or files for frames made
 //! from Rust values.
 
-use std::io::Write;
+use std::io::{BufWriter, Cursor, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::buffer::Buffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
-use arrow::ipc::reader::StreamDecoder;
-use arrow::ipc::root_as_message;
+use arrow::ipc::convert::fb_to_schema;
+use arrow::ipc::reader::{FileDecoder, StreamDecoder, StreamReader, read_footer_length};
 use arrow::ipc::writer::FileWriter;
+use arrow::ipc::{Footer, root_as_footer, root_as_message};
 
+use crate::sealed::SealedFile;
 use crate::table::Table;
 
 /// Magic bytes at both ends of an Arrow IPC file; a stream has none.
@@ -100,6 +102,54 @@ pub fn write_file(table: &Table, out: impl Write) -> Result<(), ArrowError> {
     writer.finish()
 }
 
+/// The same rows as one batch, with a copy of them in sealed memory: [`Table::sealed`]. Columns whose type is the same
+/// in the file are those of the file. Strings stay views in the table, and are plain strings in the file.
+///
+/// # Errors
+/// If the system has no memory for the copy.
+pub fn seal(table: &Table) -> Result<Table, ArrowError> {
+    let schema = Arc::clone(table.schema());
+    let own = table.to_batch()?;
+    let file = plain(&Table::of_canonical(Arc::clone(&schema), vec![own.clone()]))?;
+    let file = SealedFile::write(|out| {
+        write_file(&file, BufWriter::with_capacity(1 << 20, out)).map_err(std::io::Error::other)
+    })?;
+    let mapped = read(file.map()?)?;
+    let batches = match mapped.batches() {
+        [there] => {
+            let columns = own.columns().iter().zip(there.columns()).map(|(own, there)| {
+                let is_same = own.data_type() == there.data_type();
+                Arc::clone(if is_same { there } else { own })
+            });
+            let options = RecordBatchOptions::new().with_row_count(Some(own.num_rows()));
+            vec![RecordBatch::try_new_with_options(Arc::clone(&schema), columns.collect(), &options)?]
+        }
+        _ => Vec::new(),
+    };
+    Ok(Table::of_canonical(schema, batches).with_sealed(Arc::new(file)))
+}
+
+/// The schema of an Arrow IPC file or stream.
+///
+/// # Errors
+/// If the bytes are neither.
+pub fn schema(bytes: &Buffer) -> Result<SchemaRef, ArrowError> {
+    let work = AssertUnwindSafe(|| match bytes.starts_with(MAGIC) {
+        true => Ok(Arc::new(fb_to_schema(footer(bytes)?.schema().ok_or_else(|| damaged("no schema"))?))),
+        false => Ok(StreamReader::try_new(Cursor::new(bytes.as_slice()), None)?.schema()),
+    });
+    catch_unwind(work).unwrap_or_else(|_| Err(damaged("its inner structure makes no sense")))
+}
+
+/// The footer of an Arrow IPC file.
+pub(crate) fn footer(bytes: &[u8]) -> Result<Footer<'_>, ArrowError> {
+    let trailer = bytes.len().checked_sub(10).ok_or_else(|| damaged("too short"))?;
+    let tail: [u8; 10] = bytes[trailer..].try_into().map_err(|_| damaged("no trailer"))?;
+    let footer_length = read_footer_length(tail)?;
+    let start = trailer.checked_sub(footer_length).ok_or_else(|| damaged("footer longer than the file"))?;
+    root_as_footer(&bytes[start..trailer]).map_err(|e| damaged(&e.to_string()))
+}
+
 /// An Arrow IPC file or stream in `bytes`, as it is: for rows of strangers, [`Table::new`] of its batches mends NaNs.
 /// Copies nothing where the buffers in it are aligned.
 ///
@@ -111,7 +161,7 @@ pub fn read(bytes: Buffer) -> Result<Table, ArrowError> {
     catch_unwind(work).unwrap_or_else(|_| Err(damaged("its inner structure makes no sense")))
 }
 
-fn damaged(what: &str) -> ArrowError {
+pub(crate) fn damaged(what: &str) -> ArrowError {
     ArrowError::IpcError(format!("damaged Arrow data: {what}"))
 }
 
@@ -166,15 +216,7 @@ fn check_message(message: &[u8]) -> Result<usize, ArrowError> {
 
 /// The decoder is used directly: `FileReader` copies every block out of its input.
 fn read_file(bytes: Buffer) -> Result<Table, ArrowError> {
-    use arrow::ipc::convert::fb_to_schema;
-    use arrow::ipc::reader::{FileDecoder, read_footer_length};
-    use arrow::ipc::root_as_footer;
-
-    let trailer = bytes.len().checked_sub(10).ok_or_else(|| damaged("too short"))?;
-    let tail: [u8; 10] = bytes[trailer..].try_into().map_err(|_| damaged("no trailer"))?;
-    let footer_length = read_footer_length(tail)?;
-    let start = trailer.checked_sub(footer_length).ok_or_else(|| damaged("footer longer than the file"))?;
-    let footer = root_as_footer(&bytes[start..trailer]).map_err(|e| damaged(&e.to_string()))?;
+    let footer = footer(&bytes)?;
     let schema = Arc::new(fb_to_schema(footer.schema().ok_or_else(|| damaged("no schema"))?));
     let mut decoder = FileDecoder::new(Arc::clone(&schema), footer.version());
     let slice = |block: &arrow::ipc::Block| {

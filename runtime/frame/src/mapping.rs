@@ -9,25 +9,31 @@ use parking_lot::RwLock;
 
 /// The first addresses of the mapped files.
 static MAPPED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
+/// The first addresses of mapped shared memory.
+static SEALED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
 
-struct Mapping(memmap2::Mmap);
+struct Mapping {
+    mapping: memmap2::Mmap,
+    /// Where its address is listed.
+    list: &'static RwLock<BTreeSet<usize>>,
+}
 
 impl Mapping {
-    fn new(mapping: memmap2::Mmap) -> Self {
-        MAPPED.write().insert(mapping.as_ptr() as usize);
-        Mapping(mapping)
+    fn new(mapping: memmap2::Mmap, list: &'static RwLock<BTreeSet<usize>>) -> Self {
+        list.write().insert(mapping.as_ptr() as usize);
+        Mapping { mapping, list }
     }
 }
 
 impl AsRef<[u8]> for Mapping {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.mapping
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        MAPPED.write().remove(&(self.0.as_ptr() as usize));
+        self.list.write().remove(&(self.mapping.as_ptr() as usize));
     }
 }
 
@@ -39,10 +45,28 @@ pub fn map(file: File) -> io::Result<Buffer> {
     // SAFETY: the file has no name, and its only descriptor ends with this function. Nobody can write to the file or
     // cut it while the mapping lives. The mapping is read-only.
     let mapping = unsafe { memmap2::Mmap::map(&file) }?;
-    Ok(Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping))))
+    Ok(Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping, &MAPPED))))
 }
 
 /// Whether a buffer that begins at this address is a table's file.
 pub fn is_mapped(start: usize) -> bool {
     MAPPED.read().contains(&start)
+}
+
+/// Maps memory that is sealed against writing and shrinking.
+///
+/// # Errors
+/// If the system cannot map it.
+pub fn map_sealed(file: &File) -> io::Result<Buffer> {
+    if file.metadata()?.len() == 0 {
+        return Ok(Buffer::from(&[]));
+    }
+    // SAFETY: the callers have looked at the seals: nobody can write to the memory or cut it. The mapping is read-only.
+    let mapping = unsafe { memmap2::Mmap::map(file) }?;
+    Ok(Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping, &SEALED))))
+}
+
+/// Whether a buffer that begins at this address is sealed shared memory.
+pub fn is_sealed(start: usize) -> bool {
+    SEALED.read().contains(&start)
 }

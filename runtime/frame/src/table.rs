@@ -17,6 +17,7 @@ use arrow::error::ArrowError;
 use crate::coming::ComingBatches;
 use crate::mapping;
 use crate::nan::canonical_batch;
+use crate::sealed::{SealedCopy, SealedFile};
 use parking_lot::Mutex;
 
 #[derive(Clone, Debug)]
@@ -38,6 +39,7 @@ pub struct Table {
     on_disk: bool,
     /// The value of [`Table::extension`].
     extension: OnceLock<Arc<dyn Any + Send + Sync>>,
+    sealed: SealedCopy,
 }
 
 /// The lowest and highest value of a column.
@@ -53,7 +55,8 @@ impl Table {
     fn made(schema: SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Self {
         let (bytes, sizes, ranges) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let batches = Batches::There(batches);
-        Table { schema, batches, rows, bytes, sizes, ranges, on_disk: false, extension: OnceLock::new() }
+        let (extension, sealed) = (OnceLock::new(), SealedCopy::default());
+        Table { schema, batches, rows, bytes, sizes, ranges, on_disk: false, extension, sealed }
     }
 
     /// A table of `rows` rows that another thread makes. `extension` is what [`Table::extension`] gives.
@@ -88,6 +91,22 @@ impl Table {
 
     pub(crate) fn on_disk(self) -> Self {
         Table { on_disk: true, ..self }
+    }
+
+    pub(crate) fn with_sealed(self, file: Arc<SealedFile>) -> Self {
+        Table { sealed: SealedCopy::of(file), ..self }
+    }
+
+    /// The copy of the rows in shared memory: an Arrow IPC file of at most one batch. `None` if nobody asked for one.
+    pub fn sealed(&self) -> Option<Arc<SealedFile>> {
+        self.sealed.get()
+    }
+
+    /// From now on the table has the copy of `other`, a table of the same rows.
+    pub fn share_sealed(&self, other: &Table) {
+        if let Some(file) = other.sealed() {
+            self.sealed.set(file);
+        }
     }
 
     /// Whether the buffers are those of a file that is mapped: they take memory only while there is room. Tables made
@@ -238,7 +257,7 @@ impl Table {
         if let (Batches::Coming(batches), false) = (&self.batches, self.is_there()) {
             return batches.bytes();
         }
-        *self.bytes.get_or_init(|| {
+        let arrays = *self.bytes.get_or_init(|| {
             let mut seen = HashSet::new();
             let mut total = 0;
             for batch in self.batches() {
@@ -247,7 +266,16 @@ impl Table {
                 }
             }
             total
-        })
+        });
+        arrays + self.sealed().map_or(0, |file| file.bytes().saturating_sub(self.bytes_in(&file)))
+    }
+
+    /// Bytes of a sealed file that the arrays of the table keep alive: all of them if one array is the file's.
+    fn bytes_in(&self, file: &SealedFile) -> u64 {
+        let is_mapped =
+            |data: ArrayData| data.buffers().iter().any(|b| mapping::is_sealed(b.data_ptr().as_ptr() as usize));
+        let mut columns = self.batches().iter().flat_map(RecordBatch::columns);
+        if columns.any(|column| is_mapped(column.to_data())) { file.bytes() } else { 0 }
     }
 
     /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than

@@ -13,7 +13,7 @@ use arrow::array::RecordBatch;
 use arrow::buffer::Buffer;
 use onrush_engine::{Answer, CALLS_STACK, Engine, EngineChoice, EngineConfig, ExportedColumn, Job};
 use onrush_explore::Views;
-use onrush_frame::{Table, TaskHandle, ipc};
+use onrush_frame::{Table, TaskHandle, ipc, sealed};
 use onrush_gpu::GPU_LOST;
 use onrush_wire::call::Family;
 use onrush_wire::codec::CodecError;
@@ -353,6 +353,11 @@ fn no_memory(error: &dyn std::fmt::Display) -> Diagnostic {
 
 /// The rows as one batch in an Arrow IPC file, so that the other side maps every column in one piece.
 fn to_cell(table: &Table, task: &TaskHandle) -> Result<(Reply, OwnedFd), Diagnostic> {
+    if let Some(file) = table.sealed() {
+        let memory = file.memory().try_clone_to_owned().map_err(|e| no_memory(&e))?;
+        let schema = onrush_frame::schema_to_wire(table.schema());
+        return Ok((Reply::Batches { schema, rows: table.rows() as u64, bytes: file.bytes(), inline: None }, memory));
+    }
     task.stage("copy to the cell");
     let table = ipc::plain(table).map_err(|e| no_memory(&e))?;
     let table = match table.batches().len() {
@@ -373,8 +378,11 @@ fn values(descriptor: &OwnedFd) -> Result<Vec<RecordBatch>, Diagnostic> {
     let damaged = |e: &dyn std::fmt::Display| {
         Diagnostic::error(Class::Internal, "shared-memory", format!("the rows that the cell sent cannot be read: {e}"))
     };
-    let bytes = memfd::read(descriptor).map_err(|e| damaged(&e))?;
-    let table = ipc::read(Buffer::from_vec(bytes)).map_err(|e| damaged(&e))?;
+    let bytes = match sealed::map(descriptor).map_err(|e| damaged(&e))? {
+        Some(mapped) => mapped,
+        None => Buffer::from_vec(memfd::read(descriptor).map_err(|e| damaged(&e))?),
+    };
+    let table = ipc::read(bytes).map_err(|e| damaged(&e))?;
     match table.batches() {
         [] => Ok(vec![RecordBatch::new_empty(Arc::clone(table.schema()))]),
         some => Ok(some.to_vec()),

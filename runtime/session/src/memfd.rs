@@ -4,18 +4,10 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::OwnedFd;
 
+use onrush_frame::sealed;
 use onrush_wire::limits;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-/// A memfd that `fill` wrote and nobody can change any more.
-pub fn sealed_by(name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<OwnedFd> {
-    let descriptor = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-    let mut file = File::from(descriptor);
-    fill(&mut file)?;
-    let descriptor = OwnedFd::from(file);
-    fcntl_add_seals(&descriptor, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-    Ok(descriptor)
-}
+pub use onrush_frame::sealed::sealed_by;
 
 pub fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     sealed_by(name, |file| file.write_all(bytes))
@@ -79,8 +71,7 @@ impl Read for At<'_> {
 /// Makes a descriptor that a client sent safe to keep: one that is sealed is kept as it is, any other is copied.
 pub fn keep(descriptor: OwnedFd) -> io::Result<OwnedFd> {
     let length = checked_length(&descriptor)?;
-    let all = SealFlags::WRITE | SealFlags::SHRINK;
-    if rustix::fs::fcntl_get_seals(&descriptor).is_ok_and(|seals| seals.contains(all)) {
+    if sealed::is_immutable(&descriptor) {
         return Ok(descriptor);
     }
     let mut source = File::from(descriptor);

@@ -6,6 +6,7 @@
 mod calls;
 #[doc(hidden)]
 pub mod catalog;
+mod client;
 mod copies;
 mod engine_process;
 mod requests;

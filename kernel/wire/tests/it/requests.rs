@@ -107,13 +107,14 @@ fn requests_of_models_keep_their_bytes() {
     check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
 }
 
-/// `ValidationCurve` came with protocol 21.
+/// `ValidationCurve` came with protocol 21, `Share` with 22.
 #[test]
 fn requests_that_came_later_are_last() {
     let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());
     let values = Grid::List(vec![Param::Float(0.5), Param::Float(1.0)]);
     let fields = [content(&fit()), content(&cv), content(&scoring), text("alpha"), content(&values), content(&at())];
     check(33, &Request::ValidationCurve { fit: fit(), cv, scoring, param, values, at: at() }, &fields);
+    check(34, &Request::Share { frame: FRAME, columns: vec!["x".to_string()] }, &[vec![7, 1], text("x")]);
 }
 
 #[test]

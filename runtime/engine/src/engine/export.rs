@@ -1,12 +1,14 @@
-//! Columns that go from the engine's device to another process, past the host.
+//! Rows that another process maps: frames in sealed shared memory, and columns in memory of the device.
 
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
-use onrush_frame::{Table, TaskHandle};
+use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::{GPU_LOST, diagnostic};
+use onrush_logical::ops::Inputs;
 use onrush_ops::residency::ColumnChunks;
 use onrush_wire::worker::LENT;
-use onrush_wire::{DataType, Diagnostic};
+use onrush_wire::{Class, DataType, Diagnostic, FrameId};
 
 use super::Engine;
 
@@ -23,6 +25,50 @@ pub struct ExportedColumn {
 }
 
 impl Engine {
+    /// The named columns (all if none is named) as a table that has a copy in sealed memory. The rows of a frame that
+    /// are held are those of the copy from here on, so that they are in memory once and the next call returns at once.
+    ///
+    /// # Errors
+    /// Those of the frame's plan, and if there is no memory for the copy.
+    pub fn shared(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let table = self.table(id, columns, task)?;
+        if table.sealed().is_some() {
+            return Ok(table);
+        }
+        task.stage("copy to shared memory");
+        // As long as both are there.
+        let mut memory = self.account("shared memory");
+        memory.grow(table.own_bytes())?;
+        let sealed = ipc::seal(&table).map(Arc::new).map_err(|error| {
+            let message = format!("the rows do not fit into shared memory: {error}");
+            Diagnostic::error(Class::Resources, "shared-memory", message).help("take fewer rows or columns")
+        })?;
+        if columns.is_empty() && !table.is_on_disk() {
+            let frame = self.frame(id)?;
+            self.hold_sealed(frame.key, &table, &sealed);
+        }
+        Ok(sealed)
+    }
+
+    /// Puts a table's copy in its place. With a device the table stays, because the device finds columns by its arrays.
+    fn hold_sealed(&self, key: u128, table: &Arc<Table>, sealed: &Arc<Table>) {
+        if self.accelerator.is_some() {
+            table.share_sealed(sealed);
+            return;
+        }
+        if let Some(resident) = self.known.get(key).filter(|resident| Arc::ptr_eq(&resident.look(), table)) {
+            resident.put(Arc::clone(sealed));
+        } else if self.results.get(key).is_some_and(|kept| Arc::ptr_eq(&kept, table)) {
+            self.results.put(key, Arc::clone(sealed));
+        } else {
+            return;
+        }
+        // They would keep the old rows in memory.
+        self.results.forget(table);
+        self.each_holder(|holder| holder.forget_table(table));
+        self.plans.clear();
+    }
+
     /// The only column of a table for another process that has the same device. A column that is on the device is not
     /// copied there again. `None` where the rows have to go through the host: there is no device; values are null or no
     /// numbers; they are few; the device has no memory for the copy, or its driver gives out no descriptors.

@@ -49,6 +49,7 @@ impl Engine {
             }
             Request::RowCount { frame } => Reply::Count(self.row_count(frame, task)?),
             Request::Collect { frame, columns } => return Ok(Answer::Rows(self.table(frame, &columns, task)?)),
+            Request::Share { frame, columns } => return Ok(Answer::Rows(self.shared(frame, &columns, task)?)),
             Request::ExportColumn { frame, column } => {
                 let table = self.table(frame, &[column], task)?;
                 return Ok(match self.export_column(&table, task)? {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use onrush_wire::codec::CodecError;
-use onrush_wire::session::{Event, Hello, Reply, Request, Role, Welcome};
+use onrush_wire::session::{CellEnd, Event, Hello, Reply, Request, Role, Welcome};
 use onrush_wire::{Class, Diagnostic, Generation, NotebookId, ObjectId, PROTOCOL, limits, paths};
 use parking_lot::Mutex;
 
 use super::catalog::Catalog;
+use super::client::{self, GREETING_OF_CLIENTS};
 use super::copies::Copies;
 use super::engine_process::Link;
 use super::state::State;
@@ -19,11 +20,11 @@ use crate::protocol::EngineRequest;
 /// How often progress is reported and time-outs are looked at.
 const TICK: Duration = Duration::from_millis(100);
 /// A client that does not say who it is in this time is sent away.
-const GREETING: Duration = Duration::from_secs(10);
+pub(super) const GREETING: Duration = Duration::from_secs(10);
 /// Of what it says then.
 const GREETING_BYTES: usize = 64 << 10;
 /// A message that has begun is whole in this time, or its sender is sent away: the longest takes less than a second.
-const REST: Duration = Duration::from_secs(20);
+pub(super) const REST: Duration = Duration::from_secs(20);
 
 pub(super) struct Supervisor {
     pub state: Mutex<State>,
@@ -169,9 +170,37 @@ pub(super) fn run(supervisor: &Arc<Supervisor>, listener: &UnixListener) {
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
+pub(super) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) {
     if let Err(error) = std::thread::Builder::new().name(name.to_string()).spawn(work) {
         eprintln!("onrush-session: no thread for `{name}`: {error}");
+    }
+}
+
+/// The objects that a cell publishes.
+fn published_by(request: &Request) -> Vec<ObjectId> {
+    match request {
+        Request::EndCell { end: CellEnd::Committed { published, .. }, .. } => {
+            published.iter().map(|(_, id)| *id).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether a connection begins with these bytes, which are then read. A message of the kernel's protocol begins with a
+/// length, which is never as large.
+fn begins_with(stream: &UnixStream, bytes: &[u8; 8]) -> bool {
+    use rustix::net::{RecvFlags, recv};
+    let begun = Instant::now();
+    let mut found = [0; 8];
+    loop {
+        let got = recv(stream, &mut found[..], RecvFlags::PEEK).map_or(0, |(got, _)| got);
+        if got == 0 || found[..got] != bytes[..got] || begun.elapsed() >= GREETING {
+            return false;
+        }
+        if got == bytes.len() {
+            return recv(stream, &mut found[..], RecvFlags::empty()).is_ok();
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
 
@@ -184,6 +213,10 @@ impl Supervisor {
             return;
         }
         let _ = stream.set_read_timeout(Some(GREETING));
+        if begins_with(&stream, GREETING_OF_CLIENTS) {
+            let _ = stream.set_read_timeout(None);
+            return self.serve_client(&stream);
+        }
         let Ok((mut sender, mut receiver)) = split(stream) else { return };
         let hello = receiver.receive_from_outside::<Hello>(Room::AtMost(GREETING_BYTES), GREETING);
         let Ok((hello, _)) = hello else { return };
@@ -239,10 +272,14 @@ impl Supervisor {
             if matches!(request, Request::Subscribe) {
                 return self.events(client, sender);
             }
+            let published = published_by(&request);
             let work = std::panic::AssertUnwindSafe(|| self.answer(client, request, descriptor, receiver.stream()));
             let (reply, descriptor) = std::panic::catch_unwind(work).unwrap_or_else(|_| {
                 (Reply::Failed(Diagnostic::error(Class::Internal, "panic", "the session failed at this request")), None)
             });
+            if !published.is_empty() {
+                client::share_soon(self, published);
+            }
             use std::os::fd::AsFd;
             let sent = sender.send(&reply, descriptor.as_ref().map(|d| d.as_fd()));
             let sent = match sent {

@@ -13,6 +13,10 @@ use super::tasks::Tasks;
 /// A kernel that reconnects does so within this time; after it the notebook is closed.
 const CLOSING: Duration = Duration::from_secs(1);
 
+/// The first character of published names that are listed nowhere: a kernel and its Python process hand frames over
+/// under them.
+const PRIVATE: char = '%';
+
 #[derive(Debug, Default)]
 pub(super) struct Notebook {
     /// Variables that hold objects, as of the last cell that succeeded.
@@ -140,12 +144,7 @@ impl State {
                 // What a failed cell had finished was for the cell that has now succeeded.
                 let mut candidates = self.catalog.unpark(|parked| parked.notebook == *id);
                 for (name, frame) in published {
-                    let Some(entry) = self.catalog.get_mut(frame) else { continue };
-                    entry.published += 1;
-                    if let Some(old) = self.published.insert(name, frame) {
-                        self.unpublish(old);
-                        candidates.push(old);
-                    }
+                    candidates.extend(self.publish_object(name, frame));
                 }
                 // Frames in lists and structs have no names: their process alone knew of them.
                 let lost = self.catalog.held(|h| h.notebook == *id && h.generation < lineage);
@@ -181,6 +180,36 @@ impl State {
 
     fn parked(&self, notebook: &NotebookId) -> Parking {
         Parking { notebook: notebook.clone(), until: Instant::now() + self.parking_time }
+    }
+
+    /// Publishes an object under a name. Returns what the name stood for.
+    fn publish_object(&mut self, name: String, id: ObjectId) -> Option<ObjectId> {
+        self.catalog.get_mut(id)?.published += 1;
+        let old = self.published.insert(name, id)?;
+        self.unpublish(old);
+        Some(old)
+    }
+
+    /// As a cell that has succeeded.
+    pub fn publish(&mut self, name: &str, id: ObjectId) -> ReleasedObjects {
+        let old = self.publish_object(name.to_string(), id);
+        self.catalog.sweep(old.into_iter().collect())
+    }
+
+    /// Takes a published name back.
+    pub fn withdraw(&mut self, name: &str) -> Result<ReleasedObjects, Diagnostic> {
+        self.published(name)?;
+        let old = self.published.remove(name);
+        old.into_iter().for_each(|old| self.unpublish(old));
+        Ok(self.catalog.sweep(old.into_iter().collect()))
+    }
+
+    /// Nobody has a handle of the object any more.
+    pub fn let_go(&mut self, id: ObjectId) -> ReleasedObjects {
+        if let Some(entry) = self.catalog.get_mut(id) {
+            entry.holder = None;
+        }
+        self.catalog.sweep(vec![id])
     }
 
     fn unpublish(&mut self, id: ObjectId) {
@@ -233,10 +262,10 @@ impl State {
         self.catalog.sweep(vec![object])
     }
 
-    /// What another notebook published, under a separate id.
-    pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<ObjectId, Diagnostic> {
+    /// The object that was published under a name.
+    pub fn published(&self, name: &str) -> Result<ObjectId, Diagnostic> {
         let Some(of) = self.published.get(name).copied() else {
-            let mut names: Vec<&String> = self.published.keys().collect();
+            let mut names: Vec<&String> = self.published.keys().filter(|name| !name.starts_with(PRIVATE)).collect();
             names.truncate(12);
             let list = names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
             let error = Diagnostic::error(
@@ -249,6 +278,12 @@ impl State {
                 false => error.help(format!("published are {list}")),
             });
         };
+        Ok(of)
+    }
+
+    /// What another notebook published, under a separate id.
+    pub fn get(&mut self, name: &str, notebook: &NotebookId, generation: Generation) -> Result<ObjectId, Diagnostic> {
+        let of = self.published(name)?;
         let Some(source) = self.catalog.get(of) else {
             return Err(Diagnostic::error(
                 Class::Internal,
@@ -268,7 +303,8 @@ impl State {
             Some(NamedFrame { name: name.clone(), frame: FrameId(id.0), schema, rows, held: None })
         };
         let own = self.notebooks.get(notebook).map(|n| n.names.iter().filter_map(|(n, id)| named(n, id)).collect());
-        (own.unwrap_or_default(), self.published.iter().filter_map(|(n, id)| named(n, id)).collect())
+        let listed = self.published.iter().filter(|(name, _)| !name.starts_with(PRIVATE));
+        (own.unwrap_or_default(), listed.filter_map(|(n, id)| named(n, id)).collect())
     }
 
     /// The models of a notebook, by the names of its variables.

@@ -2,6 +2,7 @@
 
 mod adverse;
 mod catalog;
+mod client;
 mod concurrency;
 mod connection;
 mod databases;
