@@ -32,8 +32,9 @@ use crate::thread_pool::Threads;
 const REPORT: Duration = Duration::from_millis(150);
 /// When memory runs out the kernel ends processes of a high score first: the engine can be rebuilt, notebooks cannot.
 const OOM_SCORE: &str = "600";
-/// The exit status after a fatal error of the device.
-pub const LOST: i32 = 75;
+/// What ends the engine after a fatal error of the device. No exit: that would run the destructors of libraries that
+/// other threads still use.
+pub const LOST: Signal = Signal::PROF;
 /// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait
 /// for a GPU's kernel.
 pub const ENDLESS: Signal = Signal::VTALARM;
@@ -182,11 +183,7 @@ impl Process {
                             // message ends half-written.
                             let _out = process.out.lock();
                             eprintln!("onrush-session: {message}");
-                            #[expect(
-                                clippy::disallowed_methods,
-                                reason = "its threads may wait for a device that answers no more"
-                            )]
-                            std::process::exit(LOST);
+                            let _ = rustix::process::kill_process(rustix::process::getpid(), LOST);
                         }
                     });
                     if !started {

@@ -360,11 +360,11 @@ impl LinkState {
             (Some(status), _) if status.signal() == Some(6) => {
                 "aborted (signal 6): it was refused memory, or detected an internal error".to_string()
             }
+            (Some(status), _) if status.signal() == Some(crate::engine::LOST.as_raw()) => GPU_STOPPED.to_string(),
             (Some(status), _) if status.signal() == Some(crate::engine::ENDLESS.as_raw()) => ENDLESS.to_string(),
             (Some(status), _) if status.signal().is_some() => {
                 format!("ended by signal {}", status.signal().unwrap_or(0))
             }
-            (Some(status), _) if status.code() == Some(crate::engine::LOST) => GPU_STOPPED.to_string(),
             (Some(status), None) => format!("ended with {status}"),
             (_, Some(failure)) => failure,
             (None, None) => "it stopped answering".to_string(),
