@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "kernel/python"), str(Path(__file__).resolve().parent)]
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "kernel/python"), str(ROOT / "tests/session"), str(ROOT / "tests/python")]
 
 from fake_session import FakeSession  # noqa: E402
 from worker_process import WorkerProcess  # noqa: E402

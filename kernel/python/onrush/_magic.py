@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 
 from ._errors import OnrushError, optional
@@ -45,16 +44,20 @@ def failed(ename: str, evalue: str, traceback: Iterable[str]) -> CellFailed:
     return kind(ename, evalue, list(traceback))
 
 
+def misused(message: str) -> CellFailed:
+    return failed("UsageError", message.splitlines()[0], f"\x1b[1;31merror\x1b[0m: {message}".split("\n"))
+
+
 def of_session(error: OnrushError) -> CellFailed:
     return failed("OnrushError", error.message, f"\x1b[1;31merror\x1b[0m: {error}".split("\n"))
 
 
 class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> Any:
-        raise UsageError(f"{self.prog}: {message}\n{self.format_usage().strip()}")
+        raise misused(f"{message}\n{self.format_usage().strip()}")
 
     def exit(self, status: int = 0, message: str | None = None) -> Any:
-        raise UsageError(message or self.format_help())
+        raise misused(message or self.format_help())
 
 
 def names_of(lists: Iterable[str]) -> list[str]:
@@ -62,7 +65,7 @@ def names_of(lists: Iterable[str]) -> list[str]:
     names = [name.strip() for given in lists for name in given.split(",") if name.strip()]
     for name in names:
         if not name.isidentifier():
-            raise UsageError(f"{name!r} is not the name of a variable")
+            raise misused(f"{name!r} is not the name of a variable")
     return names
 
 
@@ -168,7 +171,7 @@ class OnrushMagics(Magics):
 
     def _variable(self, name: str) -> Any:
         if name not in self.shell.user_ns:
-            raise UsageError(f"there is no variable `{name}`, which `-i {name}` asks for")
+            raise misused(f"there is no variable `{name}`, which `-i {name}` asks for")
         return self.shell.user_ns[name]
 
     def _started(self) -> RustKernel:
