@@ -25,6 +25,7 @@ HOUSES = "08-house-prices.ipynb"
 LARGE = "07-large-plots.ipynb"
 PLOTS = "09-plots.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
+PYTHON = "16-beside-python.ipynb"
 PATIENCE = 300
 
 
@@ -34,8 +35,16 @@ def by_onrush(onrush_bin, notebooks_copy):
 
     def execute(name: str):
         out = notebooks_copy / f"onrush-{name}"
+        if name == PYTHON:
+            # The first import of matplotlib on a machine writes a warning.
+            subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, timeout=PATIENCE)
         run = subprocess.run(
-            [onrush_bin, "run", name, "-o", out.name], cwd=notebooks_copy, capture_output=True, text=True, timeout=PATIENCE
+            [onrush_bin, "run", name, "-o", out.name],
+            cwd=notebooks_copy,
+            env=os.environ | {"ONRUSH_PYTHON": sys.executable},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         assert run.returncode == 0, f"onrush run {name} ended with {run.returncode}\n{run.stdout}\n{run.stderr}"
         return nbformat.read(out, as_version=4)
@@ -109,7 +118,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA])
+@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA, PYTHON])
 def test_every_cell_runs(executed, name):
     assert_every_cell_ran(executed(name))
 
@@ -295,6 +304,27 @@ def test_a_function_of_a_cell_computes_what_it_should(executed, duck):
     query = f"""select list(dep_delay) from (select *, {late} as late from flights where month = 1 and day <= 7)
                 where dep_delay <> case when late < -720 then late + 1440 else late end"""
     assert plain_text(executed(CUDA), "function-query") == str(duck.execute(query).fetchall()[0][0])
+
+
+def test_python_and_rust_have_the_same_rows(executed, duck):
+    """The figures of Python cells, by DuckDB; the area under the curve is that of scikit-learn 1.9.1 without Onrush."""
+    notebook = executed(PYTHON)
+    of = lambda cell: next(one.outputs for one in code_cells(notebook) if one.id == cell)
+    [(miles,)] = duck.sql("select sum(distance)::bigint from flights").fetchall()
+    assert plain_text(notebook, "beside-14") == str(miles)
+    assert plain_text(notebook, "beside-13") == f"(False, {miles})"
+    joined = """flights join weather w using (origin, time_hour) where dep_delay is not null
+                and w.temp is not null and wind_speed is not null and precip is not null and visib is not null"""
+    [(hour, delay)] = duck.sql(
+        f"select flights.hour, avg(dep_delay) from {joined} group by 1 order by 2 desc limit 1"
+    ).fetchall()
+    assert plain_text(notebook, "beside-5") == f"\"{delay:.1f} minutes at {int(hour)} o'clock\""
+    assert any("image/png" in output.get("data", {}) for output in of("beside-3"))
+    [(rows,)] = duck.sql(f"select count(*) from {joined} and flights.month <= 3").fetchall()
+    assert plain_text(notebook, "beside-7") == f"({rows}, 7)"
+    assert [output.text for output in of("beside-8")] == ["area under the curve: 0.67\n"]
+    [error] = [output for output in of("beside-16") if output.output_type == "error"]
+    assert error.ename == "KeyError" and "line 3" in "\n".join(error.traceback)
 
 
 def test_notebooks_are_committed_clean():
