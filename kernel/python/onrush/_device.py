@@ -193,7 +193,8 @@ def driver(ordinal: int) -> Driver:
 class DeviceColumn:
     """A column in the memory of a GPU, read-only.
 
-    `cupy.asarray(column)`, `torch.as_tensor(column)` and Numba take it by `__cuda_array_interface__` without a copy.
+    `cupy.asarray(column)` and Numba take it by `__cuda_array_interface__`, `torch.from_dlpack(column)` by DLPack, without
+    a copy. `torch.as_tensor` refuses memory that says that it is read-only.
     A write to it is an error of the GPU (an illegal address), which ends the CUDA context of this process.
     """
 
@@ -245,7 +246,7 @@ class DeviceColumn:
             return cupy.asarray(self).__dlpack__(**options)
         torch = optional("torch")
         if torch is not None and torch.cuda.is_available():
-            tensor = torch.as_tensor(self, device=f"cuda:{self._driver.ordinal}")
+            tensor = torch.as_tensor(_ForTorch(self), device=f"cuda:{self._driver.ordinal}")
             return tensor.__dlpack__(stream=options.get("stream"))
         raise BufferError("a capsule of DLPack for a GPU is made by CuPy or PyTorch, and neither can be imported")
 
@@ -256,6 +257,18 @@ class DeviceColumn:
         # Not in a process that was forked, whose CUDA context is the parent's, and not while Python ends.
         if getattr(self, "_address", 0) and not sys.is_finalizing() and os.getpid() == self._process:
             self._driver.unmap(self._address, self._length)
+
+
+class _ForTorch:
+    """A column without the read-only flag, which PyTorch refuses. The mapping stays read-only."""
+
+    def __init__(self, column: DeviceColumn) -> None:
+        self._column = column
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        interface = self._column.__cuda_array_interface__
+        return {**interface, "data": (interface["data"][0], False)}
 
 
 def device_column(name: str, column: str) -> DeviceColumn | None:
