@@ -116,7 +116,8 @@ class Output:
         """Sends a message after the text before it."""
         if not self.is_own:
             return
-        line = json.dumps(message, default=str, ensure_ascii=True).encode() + b"\n"
+        # Half of a surrogate pair is not UTF-8, and no JSON for the Jupyter kernel.
+        line = json.dumps(message, default=str, ensure_ascii=False).encode(errors="replace") + b"\n"
         with self._interrupts, self._lock:
             self._flush()
             self._connection.sendall(line)
@@ -129,6 +130,7 @@ class Output:
     def _flush(self) -> None:
         if self._text:
             text, self._text, self._length = "".join(self._text), [], 0
+            text = text.encode(errors="backslashreplace").decode()
             self._has_text.clear()
             for at in range(0, len(text), PIECE):
                 message = {"type": "stream", "name": self._name, "text": text[at : at + PIECE]}
