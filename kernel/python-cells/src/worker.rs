@@ -392,7 +392,7 @@ const SIGNALS: [(Signal, &str, Option<&str>); 8] = [
 /// A process outside of the group that waits for the end of this process, and then kills the group. The death signal of
 /// the worker does not reach the processes that it has started.
 fn guard(group: Pid) -> Option<Child> {
-    let script = format!("read end; kill -9 -- -{}", group.as_raw_pid());
+    let script = format!("read end; kill -9 -{}", group.as_raw_pid());
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     // In a group of its own: a signal to the group of the kernel process does not end it.

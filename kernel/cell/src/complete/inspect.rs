@@ -9,7 +9,7 @@ use super::CursorContext;
 use super::calls::enclosing;
 use super::columns::{self, Column};
 use super::identifiers::{in_expression, in_use, receiver, written_path};
-use super::magics::is_python;
+use super::magics::python_magic;
 use super::members::{MemberMatch, head};
 use super::symbols::Symbols;
 use super::tokens::{End, Kind, word_end, word_start};
@@ -65,7 +65,7 @@ const TRIED: [&str; 4] = ["Result", "Option", "ControlFlow", "Poll"];
 
 /// `cursor` counts code points; `detail` is Jupyter's.
 pub fn inspect(names: &Names, text: &str, cursor: usize, detail: u8, turn: u64, frames: &dyn Frames) -> Inspection {
-    if is_python(text.trim_start()) {
+    if python_magic(text).is_some() {
         return Inspection::default();
     }
     let at = text.char_indices().nth(cursor).map_or(text.len(), |(i, _)| i);

@@ -12,6 +12,13 @@ pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) 
     let before = &place.text[..place.at];
     let line_start = before.rfind('\n').map_or(0, |n| n + 1);
     let line = &before[line_start..];
+    if let Some(head) = python_magic(place.text).filter(|head| before.len() > head + PYTHON.len()) {
+        match before[head..].contains('\n') {
+            true => python(place, head, candidates),
+            false => python_options(&before[head..], place, candidates),
+        }
+        return true;
+    }
     let first = place.text.trim_start();
     if first.starts_with("%%") {
         let head = before.len() - before.trim_start().len();
@@ -26,10 +33,6 @@ pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) 
             candidates.add(0, CHECK, "magic", "run the CUDA kernels with memcheck and racecheck, also with a GPU");
         } else if first.starts_with("%%cuda") {
             cuda::complete(place, candidates);
-        } else if is_python(first) && !before[head..].contains('\n') {
-            python_options(line, place, candidates);
-        } else if is_python(first) {
-            python(place, head, candidates);
         }
         return true;
     }
@@ -72,9 +75,19 @@ pub fn complete<'a>(place: &CursorContext<'a>, candidates: &mut Candidates<'a>) 
     false
 }
 
-/// Whether a cell that begins with `%%` holds Python.
-pub fn is_python(first: &str) -> bool {
-    first.strip_prefix("%%python").is_some_and(|rest| rest.starts_with(char::is_whitespace))
+const PYTHON: &str = "%%python";
+
+/// The byte at which the magic of a Python cell begins. Comments of Rust may stand above it.
+pub fn python_magic(text: &str) -> Option<usize> {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        if !line.trim().is_empty() && !line.trim_start().starts_with("//") {
+            let is_python = line.strip_prefix(PYTHON).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+            return is_python.then_some(at);
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// In the line of `%%python`: options, frames after `-i`, libraries after `--as`.
