@@ -173,11 +173,13 @@ impl<'a> Cargo<'a> {
     /// One sentence, then cargo's own words.
     fn explain(&self, said: &str) -> Diagnostic {
         let own = self.in_own_words(said);
-        let quoted = |after: &str| own.split_once(after)?.1.split('`').next().map(str::to_string);
+        // The words before a long message of a build script are left out of `own`.
+        let after_words = |after: &str| own.split_once(after).or_else(|| said.split_once(after));
+        let quoted = |after: &str| after_words(after)?.1.split('`').next().map(str::to_string);
         let name = |after: &str| quoted(after).map(|n| n.split([' ', '@']).next().unwrap_or(&n).to_string());
         let (message, help) = if let Some(name) = name("no matching package named `") {
             (format!("there is no crate `{name}`"), "check its name at crates.io")
-        } else if let (Some(name), true) = (name("failed to run custom build command for `"), self.lacks_compiler(&own))
+        } else if let (Some(name), true) = (name("failed to run custom build command for `"), self.lacks_compiler(said))
         {
             (
                 format!("`{name}` compiles C, and there is no C compiler"),
