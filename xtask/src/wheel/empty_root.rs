@@ -199,8 +199,8 @@ impl Machine {
             make(path.parent().unwrap_or(&home))?;
             write(&path, &text)?;
         }
-        let client = "python3 -m venv /tmp/pip && /tmp/pip/bin/pip install --quiet --no-index --find-links /mnt \
-                      --target /home/guest/client jupyter_client && rm -r /tmp/pip";
+        let client = "python3 -m venv /tmp/pip && /tmp/pip/bin/pip install --quiet --no-cache-dir --no-index \
+                      --find-links /mnt --target /home/guest/client jupyter_client && rm -r /tmp/pip";
         self.in_root(ADMINISTRATOR, &["sh", "-c", client]).map(drop)
     }
 
