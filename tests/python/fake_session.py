@@ -98,7 +98,7 @@ class FakeSession:
                 for descriptor in (memory, answer):
                     if descriptor is not None:
                         os.close(descriptor)
-        except (client.Lost, OSError):
+        except (client.Lost, OSError, ValueError):
             connection.close()
 
     def answer(self, message: dict, memory):

@@ -1,6 +1,7 @@
 """The notebooks of `docs/kaggle.md` and `docs/colab.md`, run by ipykernel as on the machines that they are for."""
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import nbclient
@@ -14,10 +15,13 @@ PATIENCE = 300
 
 
 @pytest.fixture
-def execute(onrush_bin, runtime_dir, tmp_path, monkeypatch):
+def execute(onrush_bin, tmp_path, monkeypatch):
     """Runs a guide's notebook without its cells that install packages."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "kernel/python"))
     monkeypatch.setenv("ONRUSH_PROGRAMS", str(onrush_bin.parent))
+    # Sockets of this test alone: the names that a notebook publishes stay.
+    sockets = tempfile.mkdtemp(prefix="onrush-g")
+    monkeypatch.setenv("ONRUSH_RUNTIME_DIR", sockets)
     folder = tmp_path / "docs"
     folder.mkdir()
 
@@ -31,7 +35,8 @@ def execute(onrush_bin, runtime_dir, tmp_path, monkeypatch):
         client.execute()
         return notebook, folder
 
-    return run
+    yield run
+    shutil.rmtree(sockets, ignore_errors=True)
 
 
 def shown(notebook, cell_id: str) -> dict:

@@ -193,8 +193,8 @@ def driver(ordinal: int) -> Driver:
 class DeviceColumn:
     """A column in the memory of a GPU, read-only.
 
-    `cupy.asarray(column)` and Numba take it by `__cuda_array_interface__`, `torch.from_dlpack(column)` by DLPack, without
-    a copy. `torch.as_tensor` refuses memory that says that it is read-only.
+    `cupy.asarray(column)` and Numba take it by `__cuda_array_interface__`, `torch.from_dlpack(column)` by DLPack,
+    without a copy. `torch.as_tensor` refuses memory that says that it is read-only.
     A write to it is an error of the GPU (an illegal address), which ends the CUDA context of this process.
     """
 
