@@ -46,7 +46,7 @@ pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
         eprintln!("Onrush was built here before: this takes from a few seconds to a few minutes.");
     } else {
         eprintln!(
-            "The first time takes about {MINUTES} minutes on 2 cores, most of it the build of the query engine, and \
+            "The first time takes about {MINUTES} minutes on 2 idle cores, most of it the build of the query engine, and \
              {GIGABYTES} GB of disk,\nmost of it under {}. The next time takes seconds.",
             workspace.target.display()
         );
