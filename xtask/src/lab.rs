@@ -25,7 +25,7 @@ const MINUTES: u32 = 25;
 const GIGABYTES: u32 = 7;
 
 #[derive(Args)]
-pub struct Options {
+pub struct LabArguments {
     /// Serve, print the address, and open no browser
     #[arg(long)]
     no_open: bool,
@@ -37,7 +37,7 @@ pub struct Options {
     prepare: bool,
 }
 
-pub fn run(workspace: &Workspace, options: &Options) -> Result<(), Failure> {
+pub fn run(workspace: &Workspace, options: &LabArguments) -> Result<(), Failure> {
     let start = Instant::now();
     check_tools(workspace)?;
     python::check(workspace)?;

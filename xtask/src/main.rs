@@ -31,7 +31,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Task {
     /// Prepares a fresh machine, then opens JupyterLab at the tour
-    Lab(lab::Options),
+    Lab(lab::LabArguments),
     /// Installs the tools of the tests and runs all tests
     Test {
         /// Run one area only

@@ -362,6 +362,7 @@ pub const LAYERS: &[Layers] = &[
         folder: "xtask/src",
         order: &[
             "process",
+            "progress",
             "workspace",
             "python",
             "web",
