@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable
@@ -107,6 +108,8 @@ class OnrushMagics(Magics):
         super().__init__(shell)
         self._kernel: RustKernel | None = None
         self._count = 0
+        #: Numbers of Python cells by those that the Rust kernel gave to their Rust.
+        self._numbers: dict[int, int] = {}
 
     @cell_magic
     def onrush(self, line: str, cell: str) -> None:
@@ -131,7 +134,9 @@ class OnrushMagics(Magics):
         kernel = self._started()
         try:
             self._send(kernel, values)
-            self._run(kernel, cell, silent=False, timeout=options.timeout)
+            # The first line of the Python cell is the magic. Commands and magics of Onrush stand in the first line.
+            is_rust = cell.lstrip()[:1] not in (":", "%", "!")
+            self._run(kernel, "\n" + cell if is_rust else cell, silent=False, timeout=options.timeout)
             form = options.form or preferred(value for _, value in values)
             for name in outputs:
                 self.shell.user_ns[name] = converted(self._fetch(kernel, name), form)
@@ -189,6 +194,7 @@ class OnrushMagics(Magics):
 
     def _close(self) -> None:
         kernel, self._kernel = self._kernel, None
+        self._numbers = {}
         if kernel is not None:
             kernel.close()
 
@@ -247,13 +253,21 @@ class OnrushMagics(Magics):
         def shown(kind: str, content: dict) -> None:
             if kind == "error":
                 errors.append(content)
+            elif kind == "execute_input" and not silent:
+                # Not `execution_count`, which is the next cell's in newer versions of IPython.
+                self._numbers[content["execution_count"]] = len(self.shell.history_manager.input_hist_parsed) - 1
             elif not silent:
                 self._show(kind, content)
 
         reply = kernel.execute(code, silent, shown, self._ask, timeout)
         if reply.get("status") != "ok":
             error = errors[-1] if errors else reply
-            raise failed(error.get("ename", "Error"), error.get("evalue", ""), error.get("traceback") or [])
+            lines = [self._numbered(line) for line in error.get("traceback") or []]
+            raise failed(error.get("ename", "Error"), error.get("evalue", ""), lines)
+
+    def _numbered(self, line: str) -> str:
+        """A line of an error with the numbers that the Python notebook shows."""
+        return re.sub(r"In \[(\d+)\]", lambda found: f"In [{self._numbers.get(int(found[1]), found[1])}]", line)
 
     def _show(self, kind: str, content: dict) -> None:
         """Shows what a Rust cell has sent as an output of the Python cell."""
