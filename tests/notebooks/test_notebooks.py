@@ -336,7 +336,7 @@ def said(notebook) -> list:
     return [(cell.id, [time.sub("TIME", text(output)) for output in lasting(cell)]) for cell in code_cells(notebook)]
 
 
-@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS])
+@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS, PYTHON])
 def test_stored_outputs_are_those_of_a_run(executed, name):
     stored = nbformat.read(NOTEBOOKS / name, as_version=4)
     assert said(stored) == said(executed(name))
