@@ -66,28 +66,39 @@ pub fn step<E>(op: &Op, key_of: impl FnMut(FrameId) -> Result<u128, E>) -> Resul
     }))
 }
 
-/// Rows that came from a cell.
+/// Rows that came from a cell: 128 bits of BLAKE3 over their buffers, which is faster than the
+/// standard library's hash.
 pub fn table(table: &Table) -> u128 {
-    hash(|h| {
-        format!("{:?}", table.schema().fields()).hash(h);
-        for batch in table.batches() {
-            batch.num_rows().hash(h);
-            for column in batch.columns() {
-                data(&column.to_data(), h);
-            }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(format!("{:?}", table.schema().fields()).as_bytes());
+    for batch in table.batches() {
+        number(batch.num_rows(), &mut hasher);
+        for column in batch.columns() {
+            data(&column.to_data(), &mut hasher);
         }
-    })
+    }
+    let mut half = [0; 16];
+    hasher.finalize_xof().fill(&mut half);
+    u128::from_le_bytes(half)
 }
 
-fn data(array: &ArrayData, hasher: &mut DefaultHasher) {
-    (array.len(), array.offset()).hash(hasher);
+fn number(number: usize, hasher: &mut blake3::Hasher) {
+    hasher.update(&number.to_le_bytes());
+}
+
+fn data(array: &ArrayData, hasher: &mut blake3::Hasher) {
+    number(array.len(), hasher);
+    number(array.offset(), hasher);
+    // A buffer that is there and empty is another one than a buffer that is not.
+    number(usize::from(array.nulls().is_some()), hasher);
     if let Some(nulls) = array.nulls() {
-        nulls.offset().hash(hasher);
-        hasher.write(nulls.validity());
+        number(nulls.offset(), hasher);
+        number(nulls.validity().len(), hasher);
+        hasher.update(nulls.validity());
     }
     for buffer in array.buffers() {
-        buffer.len().hash(hasher);
-        hasher.write(buffer.as_slice());
+        number(buffer.len(), hasher);
+        hasher.update(buffer.as_slice());
     }
     for child in array.child_data() {
         data(child, hasher);
