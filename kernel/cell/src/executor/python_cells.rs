@@ -129,7 +129,8 @@ impl Executor {
             };
             let started = Worker::start(&launch)?;
             if let Some(why) = self.python_lost.take() {
-                self.warn(events, "python-restarted", format!("a new Python runs the cell, because {why}"), GONE);
+                let message = format!("the variables of `%%python` cells are gone, because {why}");
+                self.warn(events, "python-restarted", message, AGAIN);
             }
             *slot = Some(started);
         }
@@ -157,7 +158,7 @@ impl Executor {
             }
             CodeEnd::Killed => {
                 let seconds = GRACE.as_secs();
-                self.python_lost = Some(format!("the last one did not stop within {seconds} s after an interrupt"));
+                self.python_lost = Some(format!("the last Python did not stop within {seconds} s after an interrupt"));
                 let message = format!(
                     "the cell was interrupted, and Python was ended because it did not stop within {seconds} s"
                 );
@@ -295,7 +296,7 @@ impl Executor {
 
 /// `Python was ended` in the middle of a sentence.
 fn in_a_sentence(message: &str) -> String {
-    message.replacen("Python", "the last one", 1)
+    format!("the last {message}")
 }
 
 fn stream_of(name: &str) -> Stream {
