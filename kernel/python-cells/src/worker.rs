@@ -191,8 +191,7 @@ impl Worker {
         self.ended && self.heard.is_empty()
     }
 
-    /// Asks for completions at a cursor, waiting for up to `limit`. What else comes meanwhile is kept for
-    /// [`Worker::hear`].
+    /// Asks for completions at a cursor, waiting for up to `limit`. Other messages are kept for [`Worker::hear`].
     pub fn complete(&mut self, code: &str, cursor: usize, limit: Duration) -> Option<(Vec<String>, usize, usize)> {
         let asked = self.id();
         self.send(&ToWorker::Complete { id: asked, code: code.to_string(), cursor }).ok()?;

@@ -18,6 +18,7 @@ const CALLS: &[&str] = &[
 /// with the reason.
 const OWN_FILES: &[(&str, &str)] = &[
     ("kernel/files/", "the writer itself"),
+    ("kernel/python-cells/src/package.rs", "the Python package in the cache folder"),
     ("kernel/cell/src/compile.rs", "the cache of compiled cells"),
     ("kernel/cell/src/deps", "build folders and the store of crates"),
     ("kernel/cell/src/index/crates.rs", "the cache of indexes"),

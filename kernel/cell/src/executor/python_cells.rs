@@ -217,7 +217,7 @@ impl Executor {
                         }
                     };
                 }
-                Some(Heard::Message(message)) => drop(shown(message).map(|event| events.send(event))),
+                Some(Heard::Message(message)) => shown(message).into_iter().for_each(|event| _ = events.send(event)),
                 None if worker.has_ended() => return CodeEnd::Died,
                 None if !is_told => worker.kill(),
                 None => {}
@@ -269,7 +269,7 @@ impl Executor {
                 Some(Heard::Message(FromWorker::Stream { name, text })) => {
                     self.process.print_late(self.python_cell, stream_of(&name), text.as_bytes(), events);
                 }
-                Some(Heard::Message(message)) => drop(shown(message).map(|event| events.send(event))),
+                Some(Heard::Message(message)) => shown(message).into_iter().for_each(|event| _ = events.send(event)),
                 None => break,
             }
         }
@@ -315,7 +315,7 @@ fn shown(message: FromWorker) -> Option<Event> {
     }
 }
 
-/// A MIME bundle: texts as they are, JSON as its text.
+/// A MIME bundle: strings as they are, JSON as its text.
 fn bundle(data: Map<String, Value>) -> Vec<(String, String)> {
     let text = |value| match value {
         Value::String(text) => text,

@@ -2,6 +2,8 @@
 //! `\xNN`. Content blocks as of evcxr become displays, and output over the limit goes to a file. Output of threads and
 //! child processes after the end of their cell goes to that cell.
 
+mod other_processes;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -341,22 +343,6 @@ impl Outputs {
             let mut sink = Sink { limit: &mut self.limit, cell: self.cell, files: &mut self.files };
             self.contents.feed(&text, &mut sink, events);
         }
-    }
-
-    /// Text that the cell prints by another process than the cell process.
-    pub fn print(&mut self, stream: Stream, text: String, events: &Sender<Event>) {
-        self.limit.send(stream, text, self.cell, &mut self.files, events);
-    }
-
-    /// Bytes that another process prints.
-    pub fn print_bytes(&mut self, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
-        let text = self.decoders[stream as usize].decode(bytes);
-        self.print(stream, text, events);
-    }
-
-    /// Text of a cell that has ended, by another process than the cell process.
-    pub fn print_late(&mut self, cell: u64, stream: Stream, bytes: &[u8], events: &Sender<Event>) {
-        self.piece(cell, stream, bytes, events);
     }
 
     /// The prompt in evcxr's form for the next line that is read.
