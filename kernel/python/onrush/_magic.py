@@ -131,12 +131,17 @@ class OnrushMagics(Magics):
         values = [(name, self._variable(name)) for name in inputs]
         if options.restart:
             self._close()
-        kernel = self._started()
+        # The first line of the Python cell is the magic. Commands and magics of Onrush stand in the first line.
+        is_rust = cell.lstrip()[:1] not in (":", "%", "!")
+        code = "\n" + cell if is_rust else cell
         try:
-            self._send(kernel, values)
-            # The first line of the Python cell is the magic. Commands and magics of Onrush stand in the first line.
-            is_rust = cell.lstrip()[:1] not in (":", "%", "!")
-            self._run(kernel, "\n" + cell if is_rust else cell, silent=False, timeout=options.timeout)
+            try:
+                kernel = self._run_with(values, code, options.timeout)
+            except KernelDied as died:
+                if died.began:
+                    raise
+                # The process was ending when the cell was sent, and did nothing of it.
+                kernel = self._run_with(values, code, options.timeout)
             form = options.form or preferred(value for _, value in values)
             for name in outputs:
                 self.shell.user_ns[name] = converted(self._fetch(kernel, name), form)
@@ -149,6 +154,13 @@ class OnrushMagics(Magics):
                 "the Rust kernel died",
                 ["\x1b[1;31merror\x1b[0m: the Rust kernel died", *str(died).splitlines(), RESTARTS],
             ) from None
+
+    def _run_with(self, values: list[tuple[str, Any]], code: str, timeout: float | None) -> RustKernel:
+        """Runs a cell after its variables were made."""
+        kernel = self._started()
+        self._send(kernel, values)
+        self._run(kernel, code, silent=False, timeout=timeout)
+        return kernel
 
     @cell_magic
     def onsql(self, line: str, cell: str) -> Any:

@@ -26,7 +26,14 @@ LOOK = 200
 
 
 class KernelDied(Exception):
-    """The process ended while a cell ran. It has the last lines that the process wrote."""
+    """The process ended while a cell ran. It has the last lines that the process wrote.
+
+    `began` is false if the process had ended before it took the cell.
+    """
+
+    def __init__(self, said: str, began: bool) -> None:
+        super().__init__(said)
+        self.began = began
 
 
 class RustKernel:
@@ -133,7 +140,7 @@ class RustKernel:
         deadline = None if timeout is None else time.monotonic() + timeout
         stop: float | None = None
         reply: dict[str, Any] | None = None
-        is_idle = False
+        is_idle = began = False
         poller = self._zmq.Poller()
         for channel in (self._iopub, self._shell, self._stdin):
             poller.register(channel, self._zmq.POLLIN)
@@ -148,6 +155,7 @@ class RustKernel:
                 if self._iopub in ready:
                     message = self._receive(self._iopub)
                     if message["parent_header"].get("msg_id") == request:
+                        began = True
                         kind, body = message["msg_type"], message["content"]
                         if kind == "status":
                             is_idle = body["execution_state"] == "idle"
@@ -158,7 +166,7 @@ class RustKernel:
                     if message["parent_header"].get("msg_id") == request:
                         reply = message["content"]
                 elif not ready and not self.is_alive:
-                    raise KernelDied("\n".join(self.said()))
+                    raise KernelDied("\n".join(self.said()), began)
             except KeyboardInterrupt:
                 if stop is not None:
                     # The second time.
@@ -172,7 +180,7 @@ class RustKernel:
                 deadline, stop = None, now + STOP
             if stop is not None and now > stop:
                 self.kill()
-                raise KernelDied(f"it did not stop in {STOP:.0f} s and was killed")
+                raise KernelDied(f"it did not stop in {STOP:.0f} s and was killed", began)
         return reply
 
     def _receive(self, channel: Any) -> dict[str, Any]:
