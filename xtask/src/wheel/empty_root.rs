@@ -30,6 +30,15 @@ impl Distribution {
         }
     }
 
+    /// Files that are needed on this machine, and their packages in Debian.
+    fn tools(self) -> &'static [(&'static str, &'static str)] {
+        const DEBOOTSTRAP: (&str, &str) = ("/usr/sbin/debootstrap", "debootstrap");
+        match self {
+            Distribution::Bookworm => &[DEBOOTSTRAP],
+            Distribution::Jammy => &[DEBOOTSTRAP, ("/usr/share/keyrings/ubuntu-archive-keyring.gpg", "ubuntu-keyring")],
+        }
+    }
+
     /// Ubuntu has `venv` outside of `main`.
     fn components(self) -> Option<&'static str> {
         (self == Distribution::Jammy).then_some("--components=main,universe")
@@ -58,11 +67,16 @@ const GUEST: &str = "1000:1000";
 const ADMINISTRATOR: &str = "0:0";
 
 /// Installs, uses and removes the wheels. Returns the number of checks that passed.
-pub fn run(workspace: &Workspace, suite: Distribution, wheels: &[PathBuf], start: Instant) -> Result<usize, Failure> {
-    let (name, _) = suite.facts();
+pub fn run(
+    workspace: &Workspace,
+    distribution: Distribution,
+    wheels: &[PathBuf],
+    start: Instant,
+) -> Result<usize, Failure> {
+    let (name, _) = distribution.facts();
     process::stage(start, &format!("An empty root of {name}"));
-    let root = root(workspace, suite)?;
-    let requirements = requirements(workspace, suite)?;
+    let root = root(workspace, distribution)?;
+    let requirements = requirements(workspace, distribution)?;
     let machine = Machine::new(&root, &requirements, wheels)?;
 
     process::stage(start, &format!("{name}: installing the wheels, and the first cell"));
@@ -91,34 +105,29 @@ pub fn run(workspace: &Workspace, suite: Distribution, wheels: &[PathBuf], start
 
 /// Whether this machine can make an empty root.
 pub fn is_possible() -> bool {
-    lab::is_root() && (has_debootstrap() || Path::new("/usr/bin/apt-get").is_file())
-}
-
-fn has_debootstrap() -> bool {
-    Path::new("/usr/sbin/debootstrap").is_file()
+    lab::is_root() && (Path::new("/usr/sbin/debootstrap").is_file() || Path::new("/usr/bin/apt-get").is_file())
 }
 
 /// The folder with the system. It is kept in the target folder.
-fn root(workspace: &Workspace, suite: Distribution) -> Result<PathBuf, Failure> {
-    let (name, _) = suite.facts();
+fn root(workspace: &Workspace, distribution: Distribution) -> Result<PathBuf, Failure> {
+    let (name, _) = distribution.facts();
     let folder = workspace.target.join("roots").join(format!("{name}-{ROOT}"));
     if folder.is_dir() {
         return Ok(folder);
     }
-    if !has_debootstrap() {
-        let apt = |arguments: &[&str]| {
-            let mut apt = workspace.command("apt-get");
-            apt.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
-            process::run_quietly("apt-get", &mut apt)
-        };
-        let packages = ["install", "--yes", "--no-install-recommends", "debootstrap", "ubuntu-keyring"];
-        apt(&["update"]).and_then(|_| apt(&packages))?;
+    let missing = distribution.tools().iter().filter(|(file, _)| !Path::new(file).is_file());
+    let missing: Vec<&str> = missing.map(|(_, package)| *package).collect();
+    if !missing.is_empty() {
+        process::run_quietly("apt-get", workspace.command("apt-get").arg("update"))?;
+        let mut apt = workspace.command("apt-get");
+        apt.args(["install", "--yes", "--no-install-recommends"]).args(&missing);
+        process::run_quietly("apt-get", apt.env("DEBIAN_FRONTEND", "noninteractive"))?;
     }
     let partial = folder.with_extension("part");
     remove(&partial)?;
     make(&partial)?;
     let mut bootstrap = workspace.command("/usr/sbin/debootstrap");
-    bootstrap.args(["--variant=minbase", "--include=python3,python3-venv"]).args(suite.components());
+    bootstrap.args(["--variant=minbase", "--include=python3,python3-venv"]).args(distribution.components());
     process::run_quietly("debootstrap", bootstrap.arg(name).arg(&partial)).map_err(|failure| {
         Failure::new(format!("{failure}\nhelp: debootstrap needs the package archive of {name}: is there a network?"))
     })?;
@@ -127,8 +136,8 @@ fn root(workspace: &Workspace, suite: Distribution) -> Result<PathBuf, Failure> 
 }
 
 /// The folder with the requirements of the wheels, for the Python of the system. It is kept in the target folder.
-fn requirements(workspace: &Workspace, suite: Distribution) -> Result<PathBuf, Failure> {
-    let (_, version) = suite.facts();
+fn requirements(workspace: &Workspace, distribution: Distribution) -> Result<PathBuf, Failure> {
+    let (_, version) = distribution.facts();
     let list = workspace.root.join("xtask").join(REQUIREMENTS);
     let wanted = fs::read_to_string(&list).map_err(|e| Failure::io(list.display(), e))?;
     let folder = workspace.target.join("roots").join(format!("python{version}"));
