@@ -1,4 +1,4 @@
-//! Where the buffers of an Arrow IPC file lie, for programs that map the file and do not read flatbuffers.
+//! The offsets of the buffers of an Arrow IPC file, for programs that map the file and do not read flatbuffers.
 
 use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
@@ -52,7 +52,7 @@ impl FileLayout {
             let mark = if message.starts_with(&[0xff; 4]) { 8 } else { 4 };
             let message = message.get(mark..).ok_or_else(|| damaged("a message without a body"))?;
             let message = root_as_message(message).map_err(|e| damaged(&e.to_string()))?;
-            let batch = message.header_as_record_batch().ok_or_else(|| damaged("a block that is no batch"))?;
+            let batch = message.header_as_record_batch().ok_or_else(|| damaged("a block that is not a batch"))?;
             let (nodes, buffers, views) = (batch.nodes(), batch.buffers(), batch.variadicBufferCounts());
             let mut nodes = nodes.iter().flatten().map(|node| [node.length() as u64, node.null_count() as u64]);
             let mut buffers = buffers.iter().flatten().map(|b| [body + b.offset() as u64, b.length() as u64]);
@@ -146,7 +146,8 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::{Table, ipc};
+    use crate::ipc;
+    use crate::table::Table;
 
     /// The offsets are checked against the addresses at which arrow's own reader finds the buffers.
     #[test]

@@ -14,7 +14,7 @@ static SEALED: RwLock<BTreeSet<usize>> = RwLock::new(BTreeSet::new());
 
 struct Mapping {
     mapping: memmap2::Mmap,
-    /// Where its address is listed.
+    /// The list that has its address.
     list: &'static RwLock<BTreeSet<usize>>,
 }
 

@@ -11,7 +11,7 @@ use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat,
 
 use crate::mapping;
 
-/// What makes a mapping safe: nobody can write to the memory or cut it.
+/// The seals that make a mapping safe: nobody can write to the memory or cut it.
 const IMMUTABLE: SealFlags = SealFlags::WRITE.union(SealFlags::SHRINK);
 
 /// An Arrow IPC file in sealed memory.
@@ -25,7 +25,7 @@ impl SealedFile {
     /// The file that `fill` writes.
     ///
     /// # Errors
-    /// Those of [`sealed_by`].
+    /// Errors of [`sealed_by`].
     pub fn write(fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<SealedFile> {
         let memory = sealed_by("onrush-frame", fill)?;
         let bytes = u64::try_from(fstat(&memory)?.st_size).unwrap_or(0);
@@ -53,7 +53,7 @@ impl SealedFile {
 /// A memfd that `fill` wrote and nobody can change any more.
 ///
 /// # Errors
-/// Those of `fill`, and if the system has no memory.
+/// Errors of `fill`, and if the system has no memory.
 pub fn sealed_by(name: &str, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<OwnedFd> {
     let descriptor = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     let mut file = File::from(descriptor);

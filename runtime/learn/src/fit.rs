@@ -68,7 +68,7 @@ impl ValidationCurve {
     /// `param` is the path of the parameter, through the steps of a pipeline.
     ///
     /// # Errors
-    /// If there are no values or too many, for a distribution, and if the estimator does not have the parameter or does
+    /// If there are no values or too many, and for a distribution. If the estimator does not have the parameter or does
     /// not take a value.
     pub fn new(spec: &Spec, param: &str, values: Grid) -> Result<Self, Error> {
         check::spec(spec)?;

@@ -32,7 +32,7 @@ use crate::thread_pool::Threads;
 const REPORT: Duration = Duration::from_millis(150);
 /// When memory runs out the kernel ends processes of a high score first: the engine can be rebuilt, notebooks cannot.
 const OOM_SCORE: &str = "600";
-/// What ends the engine after a fatal error of the device. No exit: that would run the destructors of libraries that
+/// The signal that ends the engine after a fatal error of the device. An exit would run the destructors of libraries that
 /// other threads still use.
 pub const LOST: Signal = Signal::PROF;
 /// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait

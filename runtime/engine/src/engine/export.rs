@@ -25,11 +25,11 @@ pub struct ExportedColumn {
 }
 
 impl Engine {
-    /// The named columns (all if none is named) as a table that has a copy in sealed memory. The rows of a frame that
-    /// are held are those of the copy from here on, so that they are in memory once and the next call returns at once.
+    /// The named columns (all if none is named) as a table that has a copy in sealed memory. Held rows
+    /// are replaced by the copy: they are in memory once, and the next call returns at once.
     ///
     /// # Errors
-    /// Those of the frame's plan, and if there is no memory for the copy.
+    /// Errors of the frame's plan, and if there is no memory for the copy.
     pub fn shared(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
         let table = self.table(id, columns, task)?;
         if table.sealed().is_some() {

@@ -1,8 +1,7 @@
 //! Programs in other languages: a small protocol of JSON messages and descriptors on the session's socket, which stays
 //! the same from build to build (`docs/client-protocol.md`).
 //!
-//! A connection is a notebook of its own without a kernel. Its frames live as long as a request. What it publishes
-//! stays.
+//! A connection is a separate notebook without a kernel. Its frames live as long as a request. Published frames stay.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -29,7 +28,7 @@ pub(super) const GREETING_OF_CLIENTS: &[u8; 8] = b"ONRUSHC1";
 /// Bytes of a message.
 const LONGEST: usize = 16 << 20;
 
-/// What a program asks.
+/// A request of a program.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "op", rename_all = "snake_case")]
 enum Ask {
@@ -212,7 +211,7 @@ impl Conversation<'_> {
         Ok(NamedFrame { name: name.to_string(), frame: FrameId(id.0), schema, rows, held: None })
     }
 
-    /// The rows of a frame in sealed memory, and where its buffers lie. What is held is shared as a whole: a choice of
+    /// The rows of a frame in sealed memory, and where its buffers lie. Held rows are shared as a whole: a choice of
     /// columns is then a choice of buffers.
     fn share(&self, named: &NamedFrame, columns: Option<&[String]>) -> Answer {
         let positions = columns.map(|columns| positions(named, columns)).transpose()?;
@@ -368,7 +367,7 @@ fn failure(error: &Diagnostic) -> Value {
     })
 }
 
-/// The next request, and the descriptor that came with it. A request that is no JSON of the protocol is an error text.
+/// The next request, and the descriptor that came with it. A request that is not JSON of the protocol is an error text.
 #[expect(clippy::type_complexity, reason = "an outer error ends the connection, an inner one is answered")]
 fn read(
     stream: &UnixStream,
