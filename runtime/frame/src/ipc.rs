@@ -1,7 +1,7 @@
 //! Arrow IPC: how tables travel between processes. Files (with a footer) for results, streams or files for frames made
 //! from Rust values.
 
-use std::io::{BufWriter, Cursor, Write};
+use std::io::{BufWriter, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use arrow::ipc::convert::fb_to_schema;
-use arrow::ipc::reader::{FileDecoder, StreamDecoder, StreamReader, read_footer_length};
+use arrow::ipc::reader::{FileDecoder, StreamDecoder, read_footer_length};
 use arrow::ipc::writer::FileWriter;
 use arrow::ipc::{Footer, root_as_footer, root_as_message};
 
@@ -136,7 +136,14 @@ pub fn seal(table: &Table) -> Result<Table, ArrowError> {
 pub fn schema(bytes: &Buffer) -> Result<SchemaRef, ArrowError> {
     let work = AssertUnwindSafe(|| match bytes.starts_with(MAGIC) {
         true => Ok(Arc::new(fb_to_schema(footer(bytes)?.schema().ok_or_else(|| damaged("no schema"))?))),
-        false => Ok(StreamReader::try_new(Cursor::new(bytes.as_slice()), None)?.schema()),
+        false => {
+            check_stream(bytes)?;
+            let (mut decoder, mut rest) = (StreamDecoder::new(), bytes.clone());
+            while decoder.schema().is_none() && !rest.is_empty() {
+                decoder.decode(&mut rest)?;
+            }
+            decoder.schema().ok_or_else(|| damaged("no schema"))
+        }
     });
     catch_unwind(work).unwrap_or_else(|_| Err(damaged("its inner structure makes no sense")))
 }
@@ -315,6 +322,7 @@ mod tests {
                 for byte in [0x7f, 0xff, 0x80] {
                     let mut bytes = whole.clone();
                     bytes[at] = byte;
+                    let _ = schema(&Buffer::from_vec(bytes.clone()));
                     refused += usize::from(read(Buffer::from_vec(bytes)).is_err());
                     tried += 1;
                 }

@@ -66,7 +66,7 @@ pub fn map_sealed(file: &File) -> io::Result<Buffer> {
     Ok(Buffer::from(bytes::Bytes::from_owner(Mapping::new(mapping, &SEALED))))
 }
 
-/// Whether a buffer that begins at this address is sealed shared memory.
-pub fn is_sealed(start: usize) -> bool {
-    SEALED.read().contains(&start)
+/// Whether a buffer that begins at this address is a mapped file, in memory or not.
+pub fn is_file(start: usize) -> bool {
+    is_mapped(start) || SEALED.read().contains(&start)
 }

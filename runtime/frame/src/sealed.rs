@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arrow::buffer::Buffer;
 use parking_lot::Mutex;
@@ -19,6 +19,8 @@ const IMMUTABLE: SealFlags = SealFlags::WRITE.union(SealFlags::SHRINK);
 pub struct SealedFile {
     memory: OwnedFd,
     bytes: u64,
+    /// The address of the mapping that a table's arrays are in.
+    mapped_at: OnceLock<usize>,
 }
 
 impl SealedFile {
@@ -29,7 +31,7 @@ impl SealedFile {
     pub fn write(fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<SealedFile> {
         let memory = sealed_by("onrush-frame", fill)?;
         let bytes = u64::try_from(fstat(&memory)?.st_size).unwrap_or(0);
-        Ok(SealedFile { memory, bytes })
+        Ok(SealedFile { memory, bytes, mapped_at: OnceLock::new() })
     }
 
     /// Its bytes, mapped.
@@ -37,7 +39,14 @@ impl SealedFile {
     /// # Errors
     /// If the system cannot map it.
     pub fn map(&self) -> io::Result<Buffer> {
-        mapping::map_sealed(&File::from(self.memory.try_clone()?))
+        let mapped = mapping::map_sealed(&File::from(self.memory.try_clone()?))?;
+        self.mapped_at.get_or_init(|| mapped.as_ptr() as usize);
+        Ok(mapped)
+    }
+
+    /// Whether a buffer is in the first mapping of the file.
+    pub(crate) fn has(&self, buffer: &Buffer) -> bool {
+        self.mapped_at.get().is_some_and(|start| *start == buffer.data_ptr().as_ptr() as usize)
     }
 
     pub fn memory(&self) -> BorrowedFd<'_> {

@@ -272,10 +272,12 @@ impl Table {
 
     /// Bytes of a sealed file that the arrays of the table keep alive: all of them if one array is the file's.
     fn bytes_in(&self, file: &SealedFile) -> u64 {
-        let is_mapped =
-            |data: ArrayData| data.buffers().iter().any(|b| mapping::is_sealed(b.data_ptr().as_ptr() as usize));
+        fn is_in(file: &SealedFile, data: &ArrayData) -> bool {
+            data.buffers().iter().any(|buffer| file.has(buffer))
+                || data.child_data().iter().any(|child| is_in(file, child))
+        }
         let mut columns = self.batches().iter().flat_map(RecordBatch::columns);
-        if columns.any(|column| is_mapped(column.to_data())) { file.bytes() } else { 0 }
+        if columns.any(|column| is_in(file, &column.to_data())) { file.bytes() } else { 0 }
     }
 
     /// Bytes of the rows themselves: what a copy of this table alone would take. For a slice this is less than
@@ -345,7 +347,7 @@ fn range(array: &ArrayRef) -> Option<(i64, i64)> {
 }
 
 fn memory(data: &ArrayData) -> usize {
-    let of = |buffer: &arrow::buffer::Buffer| match mapping::is_mapped(buffer.data_ptr().as_ptr() as usize) {
+    let of = |buffer: &arrow::buffer::Buffer| match mapping::is_file(buffer.data_ptr().as_ptr() as usize) {
         true => buffer.len(),
         false => buffer.capacity(),
     };

@@ -3,8 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use arrow::datatypes::DataType as Arrow;
+use onrush_frame::table::own_bytes;
 use onrush_frame::{Table, TaskHandle, ipc};
 use onrush_gpu::{GPU_LOST, diagnostic};
+use onrush_logical::frame_table::Frame;
 use onrush_logical::ops::Inputs;
 use onrush_ops::residency::ColumnChunks;
 use onrush_wire::worker::LENT;
@@ -31,42 +34,54 @@ impl Engine {
     /// # Errors
     /// Errors of the frame's plan, and if there is no memory for the copy.
     pub fn shared(&self, id: FrameId, columns: &[String], task: &TaskHandle) -> Result<Arc<Table>, Diagnostic> {
+        let frame = self.frame(id)?;
         let table = self.table(id, columns, task)?;
         if table.sealed().is_some() {
             return Ok(table);
         }
         task.stage("copy to shared memory");
-        // As long as both are there.
+        // As long as the copy is made.
         let mut memory = self.account("shared memory");
-        memory.grow(table.own_bytes())?;
+        memory.grow(copy_bytes(&table))?;
         let sealed = ipc::seal(&table).map(Arc::new).map_err(|error| {
             let message = format!("the rows do not fit into shared memory: {error}");
             Diagnostic::error(Class::Resources, "shared-memory", message).help("take fewer rows or columns")
         })?;
+        drop(memory);
         if columns.is_empty() && !table.is_on_disk() {
-            let frame = self.frame(id)?;
-            self.hold_sealed(frame.key, &table, &sealed);
+            self.hold_sealed(&frame, &table, &sealed, task);
         }
         Ok(sealed)
     }
 
     /// Puts a table's copy in its place. With a device the table stays, because the device finds columns by its arrays.
-    fn hold_sealed(&self, key: u128, table: &Arc<Table>, sealed: &Arc<Table>) {
+    fn hold_sealed(&self, frame: &Frame, table: &Arc<Table>, sealed: &Arc<Table>, task: &TaskHandle) {
+        let is_kept = |of: &Arc<Table>| self.results.get(frame.key).is_some_and(|kept| Arc::ptr_eq(&kept, of));
         if self.accelerator.is_some() {
             table.share_sealed(sealed);
-            return;
+            if is_kept(table) {
+                // Counts its bytes again.
+                self.results.put(frame.key, Arc::clone(table));
+            }
+            return self.make_room(task);
         }
-        if let Some(resident) = self.known.get(key).filter(|resident| Arc::ptr_eq(&resident.look(), table)) {
+        let known = self.known.get(frame.key);
+        let residents = frame.resident.iter().chain(&known);
+        let residents: Vec<_> = residents.filter(|resident| Arc::ptr_eq(&resident.look(), table)).collect();
+        for resident in &residents {
             resident.put(Arc::clone(sealed));
-        } else if self.results.get(key).is_some_and(|kept| Arc::ptr_eq(&kept, table)) {
-            self.results.put(key, Arc::clone(sealed));
-        } else {
+        }
+        if is_kept(table) {
+            self.results.put(frame.key, Arc::clone(sealed));
+        }
+        if residents.is_empty() && !is_kept(sealed) {
             return;
         }
         // They would keep the old rows in memory.
         self.results.forget(table);
         self.each_holder(|holder| holder.forget_table(table));
         self.plans.clear();
+        self.make_room(task);
     }
 
     /// The only column of a table for another process that has the same device. A column that is on the device is not
@@ -101,4 +116,13 @@ impl Engine {
             }
         }
     }
+}
+
+/// Bytes that a copy in shared memory takes while it is made: the file, its last batch before it is written, all batches
+/// as one, and strings that are views as plain strings.
+fn copy_bytes(table: &Table) -> u64 {
+    let columns = || table.batches().iter().flat_map(|batch| batch.columns());
+    let all: u64 = columns().map(own_bytes).sum();
+    let strings: u64 = columns().filter(|column| column.data_type() == &Arrow::Utf8View).map(own_bytes).sum();
+    2 * all + strings + if table.batches().len() > 1 { all } else { 0 }
 }

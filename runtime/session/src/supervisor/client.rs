@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::calls::mentions;
-use super::server::{Client, GREETING, REST, Supervisor};
+use super::server::{Client, GREETING, GREETING_BYTES, REST, Supervisor};
 use crate::memfd;
 
 /// The first bytes of a connection.
@@ -49,6 +49,9 @@ enum Ask {
     GetDevice {
         name: String,
         column: String,
+        /// The object that the name has to stand for.
+        #[serde(default)]
+        id: Option<u64>,
     },
     /// A frame of the rows in the descriptor.
     Publish {
@@ -81,7 +84,8 @@ struct Conversation<'a> {
 impl Supervisor {
     /// Serves a program that began with [`GREETING_OF_CLIENTS`].
     pub(super) fn serve_client(&self, stream: &UnixStream) {
-        let Ok((first, _)) = read(stream, Some(Instant::now() + GREETING)) else { return };
+        let Ok((first, _)) = read(stream, GREETING_BYTES, GREETING) else { return };
+        let _ = stream.set_read_timeout(None);
         let (pid, notebook) = match first {
             Ok(Ask::Hello { pid, notebook }) => (pid, notebook),
             other => {
@@ -112,7 +116,7 @@ impl Supervisor {
 
 impl Conversation<'_> {
     fn run(&self) {
-        while let Ok((ask, descriptor)) = read(self.stream, None) {
+        while let Ok((ask, descriptor)) = read(self.stream, LONGEST, REST) {
             let work = std::panic::AssertUnwindSafe(|| match ask {
                 Ok(ask) => self.answer(ask, descriptor),
                 Err(why) => Err(bad_request(&format!("the session does not understand the request: {why}"))),
@@ -131,11 +135,11 @@ impl Conversation<'_> {
         match ask {
             Ask::Hello { .. } => Err(bad_request("`hello` is the first message alone")),
             Ask::Names => Ok((self.names(), None)),
-            Ask::Get { name, columns } => {
-                let frame = self.find(&name)?;
-                self.share(&frame, columns.as_deref())
-            }
-            Ask::GetDevice { name, column } => self.get_device(&self.find(&name)?, column),
+            Ask::Get { name, columns } => self.with_frame(&name, |frame| self.share(frame, columns.as_deref())),
+            Ask::GetDevice { name, column, id } => self.with_frame(&name, |frame| match id {
+                Some(id) if id != self.id_of(frame) => Ok((json!({"ok": true, "on_host": true}), None)),
+                _ => self.get_device(frame, column),
+            }),
             Ask::Publish { name } => {
                 check_name(&name)?;
                 let rows = descriptor.ok_or_else(|| bad_request("`publish` comes with a descriptor of the rows"))?;
@@ -194,21 +198,32 @@ impl Conversation<'_> {
         json!({"ok": true, "names": names})
     }
 
-    /// The frame of a name: a variable of the notebook, else what was published.
-    fn find(&self, name: &str) -> Result<NamedFrame, Diagnostic> {
-        let own = self.variables().into_iter().find(|named| named.name == name);
-        if let Some(named) = own {
-            return Ok(named);
+    /// Works with the frame of a name: a variable of the notebook, else a published frame. The program holds it as long
+    /// as that takes, so that another publish of the name does not take it away.
+    fn with_frame(&self, name: &str, work: impl FnOnce(&NamedFrame) -> Answer) -> Answer {
+        if let Some(named) = self.variables().into_iter().find(|named| named.name == name) {
+            return work(&named);
         }
-        let state = self.supervisor.state.lock();
-        let id = state.published(name)?;
-        let object = state.catalog.get(id).and_then(|object| object.frame());
-        let facts = object.ok_or_else(|| {
-            Diagnostic::error(Class::Plan, "not-a-frame", format!("`{name}` is a model, not a frame"))
-                .help("publish its predictions or its coefficients as a frame")
-        })?;
-        let (schema, rows) = (facts.schema.clone(), facts.rows);
-        Ok(NamedFrame { name: name.to_string(), frame: FrameId(id.0), schema, rows, held: None })
+        let named = {
+            let mut state = self.supervisor.state.lock();
+            let published = state.published(name)?;
+            let object = state.catalog.get(published).and_then(|object| object.frame());
+            let facts = object.cloned().ok_or_else(|| {
+                Diagnostic::error(Class::Plan, "not-a-frame", format!("`{name}` is a model, not a frame"))
+                    .help("publish its predictions or its coefficients as a frame")
+            })?;
+            let id = state.get(name, &self.client.notebook, self.client.generation)?;
+            let (schema, rows) = (facts.schema, facts.rows);
+            NamedFrame { name: name.to_string(), frame: FrameId(id.0), schema, rows, held: None }
+        };
+        let answer = work(&named);
+        self.let_go(named.frame);
+        answer
+    }
+
+    /// The number by which a program tells the object of a name from a later one.
+    fn id_of(&self, named: &NamedFrame) -> u64 {
+        self.supervisor.state.lock().catalog.target(named.frame.into()).0
     }
 
     /// The rows of a frame in sealed memory, and where its buffers lie. Held rows are shared as a whole: a choice of
@@ -217,10 +232,11 @@ impl Conversation<'_> {
         let positions = columns.map(|columns| positions(named, columns)).transpose()?;
         let is_held = {
             let held = self.supervisor.slot.lock().link.as_ref().map(|link| link.held()).unwrap_or_default();
-            held.contains_key(&self.supervisor.state.lock().catalog.target(named.frame.into()))
+            let target = self.supervisor.state.lock().catalog.target(named.frame.into());
+            held.get(&target).is_some_and(|held| held.place == "cpu")
         };
         let (asked, chosen) = match (columns, positions) {
-            (Some(columns), Some(_)) if !is_held => (columns.to_vec(), None),
+            (Some(columns), Some(_)) if !is_held && !columns.is_empty() => (columns.to_vec(), None),
             (_, positions) => (Vec::new(), positions),
         };
         let (reply, memory) = self.call(Request::Share { frame: named.frame, columns: asked }, None)?;
@@ -242,6 +258,7 @@ impl Conversation<'_> {
             .collect();
         let message = json!({
             "ok": true,
+            "id": self.id_of(named),
             "rows": rows,
             "bytes": bytes,
             "layout": {
@@ -289,7 +306,7 @@ impl Conversation<'_> {
     }
 
     fn publish(&self, name: &str, id: FrameId, schema: &Schema) -> Answer {
-        let released = self.supervisor.state.lock().publish(name, id.into());
+        let released = self.supervisor.state.lock().publish(name, id.into(), &self.client.notebook);
         self.supervisor.release(released);
         self.let_go(id);
         let rows = self.call(Request::RowCount { frame: id }, None).ok();
@@ -371,13 +388,13 @@ fn failure(error: &Diagnostic) -> Value {
 #[expect(clippy::type_complexity, reason = "an outer error ends the connection, an inner one is answered")]
 fn read(
     stream: &UnixStream,
-    until: Option<Instant>,
+    longest: usize,
+    within: Duration,
 ) -> Result<(Result<Ask, String>, Option<OwnedFd>), onrush_wire::codec::CodecError> {
     let started = fd_passing::begin(stream)?;
-    if started.length() > LONGEST {
+    if started.length() > longest {
         return Err(onrush_wire::codec::CodecError::TooLong(started.length()));
     }
-    let within = until.map_or(REST, |until| until.saturating_duration_since(Instant::now()));
     let (body, descriptors) = started.finish_bytes(Some(within))?;
     let ask = serde_json::from_slice(&body).map_err(|error| error.to_string());
     Ok((ask, descriptors.into_iter().next()))

@@ -22,7 +22,7 @@ const TICK: Duration = Duration::from_millis(100);
 /// A client that does not say who it is in this time is sent away.
 pub(super) const GREETING: Duration = Duration::from_secs(10);
 /// Of what it says then.
-const GREETING_BYTES: usize = 64 << 10;
+pub(super) const GREETING_BYTES: usize = 64 << 10;
 /// A message that has begun is whole in this time, or its sender is sent away: the longest takes less than a second.
 pub(super) const REST: Duration = Duration::from_secs(20);
 
@@ -214,7 +214,6 @@ impl Supervisor {
         }
         let _ = stream.set_read_timeout(Some(GREETING));
         if begins_with(&stream, GREETING_OF_CLIENTS) {
-            let _ = stream.set_read_timeout(None);
             return self.serve_client(&stream);
         }
         let Ok((mut sender, mut receiver)) = split(stream) else { return };

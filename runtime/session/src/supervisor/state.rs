@@ -40,6 +40,8 @@ pub(super) struct State {
     pub tasks: Tasks,
     pub notebooks: HashMap<NotebookId, Notebook>,
     pub published: BTreeMap<String, ObjectId>,
+    /// The notebooks that published private names.
+    private: HashMap<String, NotebookId>,
     /// What steps under way have read, until their frames are made.
     pub read: HashMap<ObjectId, Vec<FileMark>>,
     pub attached: u32,
@@ -190,8 +192,11 @@ impl State {
         Some(old)
     }
 
-    /// As a cell that has succeeded.
-    pub fn publish(&mut self, name: &str, id: ObjectId) -> ReleasedObjects {
+    /// Publishes as a cell that has succeeded. A private name ends with the notebook that published it.
+    pub fn publish(&mut self, name: &str, id: ObjectId, notebook: &NotebookId) -> ReleasedObjects {
+        if name.starts_with(PRIVATE) {
+            self.private.insert(name.to_string(), notebook.clone());
+        }
         let old = self.publish_object(name.to_string(), id);
         self.catalog.sweep(old.into_iter().collect())
     }
@@ -199,6 +204,7 @@ impl State {
     /// Takes a published name back.
     pub fn withdraw(&mut self, name: &str) -> Result<ReleasedObjects, Diagnostic> {
         self.published(name)?;
+        self.private.remove(name);
         let old = self.published.remove(name);
         old.into_iter().for_each(|old| self.unpublish(old));
         Ok(self.catalog.sweep(old.into_iter().collect()))
@@ -330,6 +336,14 @@ impl State {
             .collect();
         for id in closed {
             self.tasks.cancel(&id, None);
+            let private = self.private.iter().filter(|(_, notebook)| **notebook == id);
+            for name in private.map(|(name, _)| name.clone()).collect::<Vec<_>>() {
+                self.private.remove(&name);
+                if let Some(old) = self.published.remove(&name) {
+                    self.unpublish(old);
+                    candidates.push(old);
+                }
+            }
             for frame in self.catalog.held(|h| h.notebook == id) {
                 if let Some(frame) = self.catalog.get_mut(frame) {
                     frame.holder = None;

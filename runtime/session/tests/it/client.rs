@@ -88,6 +88,9 @@ fn a_frame_goes_to_a_program_and_comes_back() {
     let again = program.ask(&json!({"op": "get", "name": "shared", "columns": ["n"]}), None);
     let inode = |memory: &Option<OwnedFd>| rustix::fs::fstat(memory.as_ref().unwrap()).unwrap().st_ino;
     assert_eq!(inode(&again.1), inode(&got.1), "the second answer is the same memory");
+    assert_eq!(again.0["id"], got.0["id"]);
+    let none = program.ask(&json!({"op": "get", "name": "shared", "columns": []}), None).0;
+    assert_eq!((&none["rows"], &none["layout"]["batches"][0]["buffers"]), (&json!(3), &json!([])));
     assert_eq!(cell.collect(frame).rows(), 3);
 
     let (_, rows) = values([1, 2]);
@@ -128,7 +131,16 @@ fn a_program_of_a_notebook_sees_its_variables() {
     let (_, rows) = values([9]);
     assert_eq!(program.ask(&json!({"op": "publish", "name": "%private"}), Some(&rows)).0["ok"], true);
     assert_eq!(program.ask(&json!({"op": "names"}), None).0["names"].as_array().unwrap().len(), 1);
-    assert_eq!(Program::numbers(&program.ask(&json!({"op": "get", "name": "%private"}), None)), [9]);
+    let mut other = Program::new(&session, &json!({"op": "hello", "pid": 1}));
+    let get = json!({"op": "get", "name": "%private"});
+    assert_eq!(Program::numbers(&other.ask(&get, None)), [9]);
+    // It ends with the program that published it.
+    drop(program);
+    let begun = Instant::now();
+    while other.ask(&get, None).0["ok"] == true {
+        assert!(begun.elapsed() < PATIENCE, "the private name stayed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 #[test]
@@ -141,7 +153,7 @@ fn errors_say_what_was_wrong_and_the_connection_goes_on() {
     assert_eq!(code(&program.ask(&json!({"op": "fly"}), None).0), "request");
     assert_eq!(code(&program.ask(&json!([1, 2]), None).0), "request");
     assert_eq!(code(&program.ask(&json!({"op": "publish", "name": "x"}), None).0), "request");
-    let junk = memfd::sealed("junk", b"this is no Arrow").unwrap();
+    let junk = memfd::sealed("junk", b"this is not Arrow").unwrap();
     assert_eq!(code(&program.ask(&json!({"op": "publish", "name": "x"}), Some(&junk)).0), "arrow");
     let (_, rows) = values([1]);
     assert_eq!(code(&program.ask(&json!({"op": "publish", "name": ""}), Some(&rows)).0), "name");
@@ -199,6 +211,50 @@ fn many_answers_leave_nothing_behind() {
     assert!(after.0 <= before.0 + 4, "descriptors: {} and {}", before.0, after.0);
     assert_eq!(after.1.frames, before.1.frames);
     assert!(after.1.resident_bytes <= before.1.resident_bytes + (1 << 20), "{after:?}");
+}
+
+/// A reader that asks while a writer publishes the same name finds one of the frames each time.
+#[test]
+fn a_name_that_is_published_again_is_always_there() {
+    let session = Session::start();
+    let mut program = Program::new(&session, &hello());
+    let (_, rows) = values(0..10);
+    let publish = json!({"op": "publish", "name": "live"});
+    assert_eq!(program.ask(&publish, Some(&rows)).0["ok"], true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = Program::new(&session, &json!({"op": "hello", "pid": 1}));
+            for n in 0..50 {
+                assert_eq!(writer.ask(&publish, Some(&values(n..n + 10).1)).0["ok"], true);
+            }
+        });
+        for _ in 0..50 {
+            assert_eq!(Program::numbers(&program.ask(&json!({"op": "get", "name": "live"}), None)).len(), 10);
+        }
+    });
+}
+
+/// A stream whose first message says that 64 TB follow is an error, and takes no memory.
+#[test]
+fn an_absurd_length_in_a_stream_is_an_error() {
+    let session = Session::start();
+    let mut program = Program::new(&session, &hello());
+    let (_, rows) = values([1]);
+    let file = memfd::read(&rows).unwrap();
+    let table = ipc::read(file.into()).unwrap();
+    let mut stream = Vec::new();
+    let mut writer = arrow::ipc::writer::StreamWriter::try_new(&mut stream, table.schema()).unwrap();
+    table.batches().iter().for_each(|batch| writer.write(batch).unwrap());
+    writer.finish().unwrap();
+    drop(writer);
+    for at in 0..stream.len().min(400) {
+        let mut damaged = stream.clone();
+        damaged[at] = 0x7f;
+        let damaged = memfd::sealed("damaged", &damaged).unwrap();
+        // Read or refused: the session answers.
+        program.ask(&json!({"op": "publish", "name": "x"}), Some(&damaged));
+    }
+    assert_eq!(session.status().engine_starts, 1);
 }
 
 /// A file of the session's memory that a cell made is what the engine itself reads after it was shared.
