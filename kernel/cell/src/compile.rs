@@ -260,7 +260,7 @@ impl Compiler {
             hasher.update(&(text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         };
-        add(&self.kit.key);
+        add(&self.kit.identity);
         add(crate_name);
         add(&self.optimisation.to_string());
         for (name, text) in &generated.files {

@@ -132,7 +132,7 @@ impl Executor {
             overflow,
         };
         let stop = Arc::new(InterruptToken::default());
-        let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.key)));
+        let types = KnownTypes::load(cells.join(format!("types-{}.json", kit.identity)));
         let knowledge = Knowledge::new(kit.clone(), cells.clone(), config.folder.clone());
         let compiler = Compiler {
             kit,

@@ -29,15 +29,17 @@ const KEPT: usize = 3;
 #[derive(Clone, Debug)]
 pub struct PreludeBuild {
     pub toolchain: Toolchain,
-    pub key: String,
+    /// Stands for the sources, the compiler and the compiled prelude. Compiled cells belong to one identity.
+    pub identity: String,
     pub paths: PreludePaths,
     pub linker: Option<Linker>,
 }
 
 impl PreludeBuild {
-    fn new(toolchain: Toolchain, key: String, paths: PreludePaths) -> Self {
+    fn new(toolchain: Toolchain, key: &str, paths: PreludePaths) -> Self {
         let linker = Linker::find(&toolchain);
-        PreludeBuild { toolchain, key, paths, linker }
+        let identity = hash(&[key.as_bytes(), paths.content.as_bytes()]);
+        PreludeBuild { toolchain, identity, paths, linker }
     }
 }
 
@@ -51,6 +53,9 @@ pub struct PreludePaths {
     pub host: PathBuf,
     /// The crates that the prelude holds.
     pub crates: Vec<PreludeCrate>,
+    /// A hash of `libonrush.so`. Builds of the same sources differ: crates have the paths of generated code in their
+    /// own hashes. A record without this field is not read, and the prelude is built again.
+    pub content: String,
 }
 
 /// A crate of a registry that the prelude was built from.
@@ -186,12 +191,12 @@ fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) ->
     let toolchain = toolchain(cache)?;
     let key = key(&toolchain);
     if let Some(paths) = installed_prelude(&key) {
-        return Ok(PreludeBuild::new(toolchain, key, paths));
+        return Ok(PreludeBuild::new(toolchain, &key, paths));
     }
     let kits = cache.join("kit");
     let folder = kits.join(&key);
     if let Some(paths) = finished(&folder) {
-        return Ok(PreludeBuild::new(toolchain, key, paths));
+        return Ok(PreludeBuild::new(toolchain, &key, paths));
     }
     let io = |e: std::io::Error| {
         environment("cache", format!("the cache folder {} cannot be used: {e}", kits.display()))
@@ -205,12 +210,12 @@ fn find_or_build(cache: &Path, progress: &mut dyn FnMut(String, Option<f32>)) ->
         // SAFETY: as above.
         unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
         if let Some(paths) = finished(&folder) {
-            return Ok(PreludeBuild::new(toolchain, key, paths));
+            return Ok(PreludeBuild::new(toolchain, &key, paths));
         }
     }
     let paths = build(&toolchain, &kits, &folder, progress)?;
     remove_old(&kits, &key);
-    Ok(PreludeBuild::new(toolchain, key, paths))
+    Ok(PreludeBuild::new(toolchain, &key, paths))
 }
 
 const STAMP: &str = "kit.json";
@@ -501,6 +506,7 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths>
         prelude: place(&artifacts.prelude, "libonrush.so")?,
         host: place(&artifacts.host, "onrush-cell")?,
         deps: PathBuf::from(DEPENDENCIES),
+        content: hash(&[fs::read(&artifacts.prelude)?.as_slice()]),
     };
     let stamp = folder.join(format!("{STAMP}.{}", std::process::id()));
     fs::write(&stamp, serde_json::to_vec(&paths).map_err(std::io::Error::other)?)?;
@@ -511,6 +517,22 @@ fn collect(folder: &Path, artifacts: Artifacts) -> std::io::Result<PreludePaths>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_prelude_is_read_with_the_hash_of_its_contents() {
+        let folder = std::env::temp_dir().join(format!("onrush-prelude-{}", std::process::id()));
+        fs::create_dir_all(folder.join("deps")).unwrap();
+        for name in ["libonrush.so", "onrush-cell"] {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        let record = r#"{"prelude": "libonrush.so", "deps": "deps", "host": "onrush-cell", "crates": []}"#;
+        fs::write(folder.join(STAMP), record).unwrap();
+        assert!(read_paths(&folder).is_none());
+        fs::write(folder.join(STAMP), record.replace("[]", r#"[], "content": "00ff""#)).unwrap();
+        let paths = read_paths(&folder).unwrap();
+        assert_eq!((paths.prelude.as_path(), paths.content.as_str()), (folder.join("libonrush.so").as_path(), "00ff"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn an_installed_registry_replaces_the_network() {

@@ -138,9 +138,14 @@ impl Builder<'_> {
         Ok((graph, How::Built { seconds, offline, waits }))
     }
 
+    /// Stands for the prelude build at its place: graphs and target folders have absolute paths into its folder.
+    fn placed_prelude(&self) -> String {
+        prelude_build::hash(&[self.kit.identity.as_bytes(), self.kit.paths.prelude.as_os_str().as_encoded_bytes()])
+    }
+
     fn key(&self, requests: &Requests) -> String {
-        let toolchain = &self.kit.toolchain;
-        let mut parts = vec![FORMAT, &toolchain.verbose_version, &self.kit.key, WRAPPER];
+        let (toolchain, prelude) = (&self.kit.toolchain, self.placed_prelude());
+        let mut parts = vec![FORMAT, &toolchain.verbose_version, &prelude, WRAPPER];
         let codes: Vec<(&String, String)> = requests.iter().map(|(name, request)| (name, request.code())).collect();
         for (name, code) in &codes {
             parts.extend([name.as_str(), code.as_str()]);
@@ -197,7 +202,7 @@ impl Builder<'_> {
         // A shared crate belongs to one prelude, and so does all that links it. Cargo's hash of a crate has the
         // settings of its profile in it, and those of the crates that it links. A number that stands for the prelude
         // makes them different crates.
-        let number = u32::from_str_radix(&self.kit.key[..6], 16).unwrap_or_default() + 256;
+        let number = u32::from_str_radix(&self.placed_prelude()[..6], 16).unwrap_or_default() + 256;
         for SharedLibrary { package, .. } in shared {
             let Package { name, version, .. } = package;
             text.push_str(&format!("\n[profile.release.package.\"{name}@{version}\"]\ncodegen-units = {number}\n"));
