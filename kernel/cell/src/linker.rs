@@ -63,7 +63,7 @@ impl Linker {
 
 /// `rust-lld` of a toolchain.
 fn program(toolchain: &Toolchain) -> Option<PathBuf> {
-    let program = toolchain.library_folder().parent()?.join("bin/rust-lld");
+    let program = toolchain.rust_lld();
     program.is_file().then_some(program)
 }
 

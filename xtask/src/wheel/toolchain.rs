@@ -44,6 +44,7 @@ const PARTS: [Part; 4] = [
         license: RUST,
         licenses: &[
             "rust/COPYRIGHT.html",
+            "rust/COPYRIGHT-library.html",
             "rust/licenses/Apache-2.0.txt",
             "rust/licenses/MIT.txt",
             "cargo/LICENSE-THIRD-PARTY",
@@ -54,7 +55,14 @@ const PARTS: [Part; 4] = [
         name: "onrush-toolchain-llvm",
         summary: "LLVM and the linker of the Rust compiler for the Jupyter kernel Onrush",
         license: "Apache-2.0 WITH LLVM-exception",
-        licenses: &["rust/licenses/Apache-2.0.txt", "rust/licenses/LLVM-exception.txt", "rust/licenses/NCSA.txt"],
+        // The linkers contain parts of the standard library.
+        licenses: &[
+            "rust/COPYRIGHT.html",
+            "rust/COPYRIGHT-library.html",
+            "rust/licenses/Apache-2.0.txt",
+            "rust/licenses/LLVM-exception.txt",
+            "rust/licenses/NCSA.txt",
+        ],
         contents: Contents::Toolchain(&[
             ("lib", &["libLLVM.so."]),
             ("lib/rustlib/x86_64-unknown-linux-gnu/bin", &["rust-lld"]),
@@ -73,7 +81,8 @@ const PARTS: [Part; 4] = [
         name: "onrush-toolchain-prelude",
         summary: "The prelude of cells, compiled, for the Jupyter kernel Onrush",
         license: RUST,
-        licenses: &[],
+        // Libraries and `onrush-cell` contain parts of the standard library.
+        licenses: &["rust/COPYRIGHT-library.html"],
         contents: Contents::Prelude,
     },
 ];
@@ -130,7 +139,8 @@ pub fn pack(
         let description = Description {
             summary: part.summary,
             license: part.license,
-            fields: vec![format!("Requires-Dist: onrush-kernel=={version}")],
+            // An upgrade of one package then upgrades all of them.
+            fields: vec![format!("Requires-Dist: onrush-kernel[toolchain]=={version}")],
             page: format!(
                 "{}. `pip install 'onrush-kernel[toolchain]'` installs it.\n\n```text\n{verbose}```\n",
                 part.summary
