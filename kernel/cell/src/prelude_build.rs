@@ -176,6 +176,17 @@ pub fn built(cache: &Path, toolchain: &Toolchain) -> bool {
     installed_prelude(&key).is_some() || finished(&cache.join("kit").join(key)).is_some()
 }
 
+/// A sentence about packages `onrush-toolchain-*` that do not belong to this program, or of which some are missing.
+pub fn mismatch_of_packages() -> Option<String> {
+    let installed = InstalledToolchain::of_packages()?;
+    let folder = installed.folder().display();
+    let Some(toolchain) = installed.toolchain().filter(|_| installed.is_whole()) else {
+        return Some(format!("{folder} lacks files of rustc, of LLVM or of the standard library: it is not used"));
+    };
+    let is_there = read_paths(&installed.prelude(&key(&toolchain))).is_some();
+    (!is_there).then(|| format!("{folder} lacks the prelude of this version of Onrush"))
+}
+
 /// The prelude build that the packages `onrush-toolchain-*` bring along, if they belong to this program.
 fn installed_prelude(key: &str) -> Option<PreludePaths> {
     read_paths(&InstalledToolchain::find()?.prelude(key))

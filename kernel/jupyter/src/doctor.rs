@@ -108,6 +108,9 @@ fn rust() -> Vec<Finding> {
         }
         Err(diagnostic) => findings.push(bad("rustc", diagnostic.message, diagnostic.help.join("; "))),
     }
+    findings.extend(onrush_cell::prelude_build::mismatch_of_packages().map(|text| {
+        bad("packages", text, "install all packages in the same version: `pip install -U 'onrush-kernel[toolchain]'`")
+    }));
     const HELP: &str = "install a C compiler: `sudo apt install build-essential`, `sudo dnf install gcc`";
     findings.push(match (output_of("cc", &["--version"]), stand_in) {
         (Some(text), _) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
