@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::empty_root::Distribution;
-use self::notices::Crates;
+use self::notices::{Crates, Scope};
 use self::package::{Compression, Description, WheelFolder, glibc_of_folder};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
@@ -31,7 +31,7 @@ const NAME: &str = "onrush-kernel";
 /// The oldest minor version of glibc 2 that the programs run with: that of RHEL 8 and Debian 10.
 const GLIBC: u32 = 28;
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
-/// SSE4.2 and POPCNT: every x86-64 processor since 2009.
+/// SSE4.2 and POPCNT, which processors of x86-64 have since about 2009.
 const PROCESSOR: &str = "-C target-cpu=x86-64-v2";
 /// WheelFolder and program.
 const PROGRAMS: [(&str, &str); 2] = [("onrush-session", "onrush-session"), ("onrush-jupyter", "onrush")];
@@ -127,8 +127,9 @@ fn pack(
 ) -> Result<Vec<PathBuf>, Failure> {
     process::stage(start, "Packing the wheels");
     let version = version(workspace)?;
-    let crates = Crates::read(workspace, &[PROGRAMS[0].0, PROGRAMS[1].0, PRELUDE[0], PRELUDE[1]])?;
-    let notice = crates.notice()?;
+    let roots = [PROGRAMS[0].0, PROGRAMS[1].0, PRELUDE[0], PRELUDE[1]];
+    let crates = Crates::read(workspace, &roots, Scope::Linked)?;
+    let notice = crates.notice()? + &notices::of_data();
     let package = WheelFolder::new(workspace, NAME, &version)?;
     let data = package.data();
     place_programs(workspace, binaries, &data.join("scripts"))?;
@@ -161,7 +162,7 @@ fn pack(
     if with_toolchain {
         process::stage(start, "Packing the toolchain and the prelude");
         let program = binaries.join("onrush");
-        let crates = Crates::read(workspace, &PRELUDE)?;
+        let crates = Crates::read(workspace, &PRELUDE, Scope::WithBuildScripts)?;
         wheels.extend(toolchain::pack(workspace, &version, &program, &crates, compression)?);
     }
     Ok(wheels)

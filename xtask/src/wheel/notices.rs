@@ -1,5 +1,5 @@
 //! The licences of the crates in a wheel, from the archives of the crates themselves: `NOTICE`, which has each text
-//! once, and the bill of materials.
+//! once, and the bill of materials. The licences of embedded data are a list that is kept by hand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
@@ -17,6 +17,58 @@ use crate::workspace::Workspace;
 
 /// Starts of the names of licence files, in capitals.
 const FILES: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+
+/// Data of another project that the programs embed.
+struct EmbeddedData {
+    title: &'static str,
+    license: &'static str,
+    authors: &'static str,
+    address: &'static str,
+    text: &'static str,
+}
+
+/// The origins that `kernel/map/data/README.md` names and that are not in the public domain.
+const EMBEDDED: [EmbeddedData; 3] = [
+    EmbeddedData {
+        title: "i18n-iso-countries 7.14.0 (codes and names of countries)",
+        license: "MIT",
+        authors: "2016 widdix GmbH",
+        address: "https://github.com/michaelwittig/node-i18n-iso-countries",
+        text: include_str!("../../../kernel/map/data/LICENSE-i18n-iso-countries"),
+    },
+    EmbeddedData {
+        title: "world-atlas 2.0.2 (land and countries)",
+        license: "ISC",
+        authors: "2013-2019 Michael Bostock",
+        address: "https://github.com/topojson/world-atlas",
+        text: include_str!("../../../kernel/map/data/LICENSE-world-atlas"),
+    },
+    EmbeddedData {
+        title: "us-atlas 3.0.1 (states of the United States)",
+        license: "ISC",
+        authors: "2013-2019 Michael Bostock",
+        address: "https://github.com/topojson/us-atlas",
+        text: include_str!("../../../kernel/map/data/LICENSE-us-atlas"),
+    },
+];
+
+/// Dependencies whose crates a wheel holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Linked crates.
+    Linked,
+    /// Also crates of build scripts: their libraries lie in the prelude build.
+    WithBuildScripts,
+}
+
+impl Scope {
+    fn includes(self, edge: &EdgeKind) -> bool {
+        match edge.kind.as_deref() {
+            None => true,
+            Some(kind) => kind == "build" && self == Scope::WithBuildScripts,
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -70,7 +122,7 @@ pub struct Crates {
 
 impl Crates {
     /// `roots`: the packages of the workspace whose dependencies the wheel holds, as code or as archives.
-    pub fn read(workspace: &Workspace, roots: &[&str]) -> Result<Self, Failure> {
+    pub fn read(workspace: &Workspace, roots: &[&str], scope: Scope) -> Result<Self, Failure> {
         let mut cargo = workspace.cargo();
         cargo.args(["metadata", "--format-version=1", "--locked", "--filter-platform", TRIPLE]);
         let text = process::run_quietly("cargo metadata", &mut cargo)?;
@@ -78,17 +130,17 @@ impl Crates {
             serde_json::from_str(&text).map_err(|e| Failure::new(format!("cargo metadata: {e}")))?;
         let lock = workspace.root.join("Cargo.lock");
         let lock = fs::read_to_string(&lock).map_err(|e| Failure::io(lock.display(), e))?;
-        Ok(Crates::of(metadata, roots, checksums(&lock)))
+        Ok(Crates::of(metadata, roots, scope, checksums(&lock)))
     }
 
-    fn of(metadata: Metadata, roots: &[&str], checksums: HashMap<(String, String), String>) -> Self {
-        let linked: HashMap<&str, Vec<&str>> = metadata
+    fn of(metadata: Metadata, roots: &[&str], scope: Scope, checksums: HashMap<(String, String), String>) -> Self {
+        let below: HashMap<&str, Vec<&str>> = metadata
             .resolve
             .nodes
             .iter()
             .map(|node| {
-                let is_linked = |edge: &&Edge| edge.dep_kinds.iter().any(|kind| kind.kind.is_none());
-                (node.id.as_str(), node.deps.iter().filter(is_linked).map(|edge| edge.pkg.as_str()).collect())
+                let is_held = |edge: &&Edge| edge.dep_kinds.iter().any(|kind| scope.includes(kind));
+                (node.id.as_str(), node.deps.iter().filter(is_held).map(|edge| edge.pkg.as_str()).collect())
             })
             .collect();
         let members = metadata.packages.iter().filter(|package| package.source.is_none());
@@ -97,10 +149,10 @@ impl Crates {
         let mut found: BTreeSet<String> = BTreeSet::new();
         while let Some(id) = open.pop() {
             if found.insert(id.to_string()) {
-                open.extend(linked.get(id).into_iter().flatten());
+                open.extend(below.get(id).into_iter().flatten());
             }
         }
-        let edges: HashMap<String, Vec<String>> = linked
+        let edges: HashMap<String, Vec<String>> = below
             .into_iter()
             .map(|(id, all)| (id.to_string(), all.into_iter().map(str::to_string).collect()))
             .collect();
@@ -190,6 +242,19 @@ impl Crates {
     }
 }
 
+/// The end of the NOTICE of the programs: the data of other projects in them.
+pub fn of_data() -> String {
+    let line = "=".repeat(80);
+    let mut out = format!(
+        "\n{line}\nThe programs contain the data below. The shapes are those of Natural Earth and the US Census Bureau,\n\
+         whose data are in the public domain.\n"
+    );
+    for EmbeddedData { title, license, authors, address, text } in &EMBEDDED {
+        let _ = write!(out, "\n{line}\n{title}: {license}; copyright {authors}; {address}\n\n{}\n", text.trim_end());
+    }
+    out
+}
+
 /// The contents of the licence files in a crate's folder, by name.
 fn licenses_of(of: &Crate) -> Result<Vec<String>, Failure> {
     let folder = of.manifest_path.parent().unwrap_or(Path::new("."));
@@ -215,11 +280,11 @@ fn licenses_of(of: &Crate) -> Result<Vec<String>, Failure> {
 mod tests {
     use super::*;
 
-    /// `onrush-session` links `a`, which links `b`; it is built with `c`.
+    /// `onrush-session` links `a`, which links `b`; it is built with `c` and tested with `d`.
     #[test]
     fn linked_crates_are_named_with_their_texts() {
         let folder = std::env::temp_dir().join(format!("onrush-notices-{}", std::process::id()));
-        for name in ["a", "b", "c"] {
+        for name in ["a", "b", "c", "d"] {
             fs::create_dir_all(folder.join(name)).unwrap();
         }
         fs::write(folder.join("a/LICENSE-MIT"), "The MIT License\n\ncopyright A\n").unwrap();
@@ -232,24 +297,44 @@ mod tests {
         let edge = |name: &str, kind: Option<&str>| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
         let metadata = json!({
             "packages": [package("onrush-session", None), package("b", registry), package("a", registry),
-                package("c", registry)],
+                package("c", registry), package("d", registry)],
             "resolve": { "nodes": [
-                { "id": "onrush-session", "deps": [edge("a", None), edge("c", Some("build"))] },
+                { "id": "onrush-session",
+                    "deps": [edge("a", None), edge("c", Some("build")), edge("d", Some("dev"))] },
                 { "id": "a", "deps": [edge("b", None)] },
-                { "id": "b", "deps": [] }, { "id": "c", "deps": [] },
+                { "id": "b", "deps": [] }, { "id": "c", "deps": [] }, { "id": "d", "deps": [] },
             ] },
         });
         let checksums = HashMap::from([(("a".to_string(), "1.0.0".to_string()), "00ff".to_string())]);
-        let crates = Crates::of(serde_json::from_value(metadata).unwrap(), &["onrush-session"], checksums);
+        let read = |scope, checksums| {
+            Crates::of(serde_json::from_value(metadata.clone()).unwrap(), &["onrush-session"], scope, checksums)
+        };
+        let crates = read(Scope::Linked, checksums);
         let notice = crates.notice().unwrap();
         assert_eq!(crates.len(), 2);
         assert!(notice.contains("\na 1.0.0\n\nThe MIT License\n\ncopyright A\n"), "{notice}");
         assert!(notice.contains("b 1.0.0: MIT/Apache-2.0; copyright B; crates.io"), "{notice}");
         assert!(!notice.contains("c 1.0.0"), "{notice}");
+        let built = read(Scope::WithBuildScripts, HashMap::new());
+        let notice = built.notice().unwrap();
+        assert_eq!(built.len(), 3);
+        assert!(notice.contains("c 1.0.0: MIT/Apache-2.0; copyright B; crates.io"), "{notice}");
+        assert!(!notice.contains("d 1.0.0"), "{notice}");
         let bill = crates.bill("onrush-kernel", "0.2.0");
         assert_eq!(bill["components"][0]["hashes"][0]["content"], "00ff");
         assert_eq!(bill["components"][0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
         assert_eq!(bill["dependencies"][0], json!({ "ref": "pkg:cargo/a@1.0.0", "dependsOn": ["pkg:cargo/b@1.0.0"] }));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn embedded_data_is_named_with_its_licence() {
+        let notice = of_data();
+        let titles = ["i18n-iso-countries 7.14.0", "world-atlas 2.0.2", "us-atlas 3.0.1"];
+        assert!(titles.iter().all(|title| notice.contains(&format!("\n{title} ("))), "{notice}");
+        // Each licence asks for its first line and its permission.
+        assert_eq!(notice.matches("\nCopyright 2013-2019 Michael Bostock\n").count(), 2);
+        assert_eq!(notice.matches("\nCopyright (c) 2016 widdix GmbH\n").count(), 1);
+        assert_eq!(notice.matches("is hereby granted").count(), 3);
     }
 }
