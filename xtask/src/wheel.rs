@@ -5,6 +5,7 @@
 mod empty_root;
 mod notices;
 mod package;
+mod page;
 mod registry;
 mod test;
 mod toolchain;
@@ -150,7 +151,7 @@ fn pack(
         summary: "A Jupyter kernel for Rust with a dataframe session that outlives cells",
         license: "Apache-2.0 OR MIT",
         fields: fields(&version),
-        page: fs::read_to_string(&readme).map_err(|e| Failure::io(readme.display(), e))?,
+        page: page::of_readme(&fs::read_to_string(&readme).map_err(|e| Failure::io(readme.display(), e))?),
     };
     let mut wheels = vec![package.pack(workspace, &description, needed.max(GLIBC), compression)?];
     println!("{} crates linked, {archives} crates of the prelude, glibc 2.{needed}", crates.len());
