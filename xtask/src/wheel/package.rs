@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{TRIPLE, make, remove, write};
+use super::{NAME, TRIPLE, make, remove, write};
 use crate::process::{self, Failure};
 use crate::workspace::Workspace;
 
@@ -93,11 +93,9 @@ impl WheelFolder {
         self.describe(description, &tag)?;
         let folder = workspace.root.join("dist");
         make(&folder)?;
-        // A wheel of an earlier call with another tag would be installed too.
-        for entry in fs::read_dir(&folder).map_err(|e| Failure::io(folder.display(), e))?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(&format!("{}-", self.stem())) {
-                fs::remove_file(entry.path()).map_err(|e| Failure::io(entry.path().display(), e))?;
-            }
+        // A call packs the kernel first.
+        if self.name == NAME {
+            remove_earlier(&folder)?;
         }
         let wheel = folder.join(format!("{}-{tag}.whl", self.stem()));
         archive(workspace, &self.tree, &wheel, compression)?;
@@ -146,6 +144,19 @@ impl WheelFolder {
         let wheel = format!("Wheel-Version: 1.0\nGenerator: cargo xtask wheel\nRoot-Is-Purelib: false\nTag: {tag}\n");
         write(&folder.join("WHEEL"), &wheel)
     }
+}
+
+/// Removes the wheels of earlier calls from the folder that they are written to. One of another version or with another
+/// tag would be installed together with the new ones.
+pub fn remove_earlier(folder: &Path) -> Result<(), Failure> {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_ours = name.starts_with("onrush_kernel-") || name.starts_with("onrush_toolchain_");
+        if is_ours && name.ends_with(".whl") {
+            fs::remove_file(entry.path()).map_err(|e| Failure::io(entry.path().display(), e))?;
+        }
+    }
+    Ok(())
 }
 
 fn archive(workspace: &Workspace, tree: &Path, wheel: &Path, compression: Compression) -> Result<(), Failure> {
@@ -222,6 +233,22 @@ pub fn bill_of(name: &str, version: &str, components: Vec<Value>, dependencies: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wheels_of_other_projects_stay() {
+        let folder = std::env::temp_dir().join(format!("onrush-dist-{}", std::process::id()));
+        remove_earlier(&folder).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        let theirs = ["onrush-1.0-py3-none-any.whl", "onrush_kernel-0.1.0.tar.gz"];
+        let ours = ["onrush_kernel-0.1.0-py3-none-any.whl", "onrush_toolchain_prelude-0.0.9-py3-none-any.whl"];
+        for name in theirs.iter().chain(&ours) {
+            fs::write(folder.join(name), "").unwrap();
+        }
+        remove_earlier(&folder).unwrap();
+        let is_there = |name: &&str| folder.join(name).is_file();
+        assert!(theirs.iter().all(is_there) && !ours.iter().any(is_there));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn the_newest_version_of_glibc_counts() {
