@@ -154,7 +154,7 @@ impl Executor {
             CodeEnd::Died => {
                 let death = worker.death();
                 self.python_lost = Some(in_a_sentence(&death.message));
-                Err(death.note(GONE).help(AGAIN))
+                Err(died(death, self.stop.interrupted()))
             }
             CodeEnd::Killed => {
                 let seconds = GRACE.as_secs();
@@ -294,6 +294,18 @@ impl Executor {
     }
 }
 
+/// The error of a cell whose Python has ended. An interrupt ends Python that has no handler for it: while it starts, or
+/// if the code has removed it.
+fn died(death: Diagnostic, is_interrupted: bool) -> Diagnostic {
+    let diagnostic = if is_interrupted {
+        let message = format!("the cell was interrupted, and {}", death.message);
+        Diagnostic::error(Class::Interrupted, "interrupted", message)
+    } else {
+        death
+    };
+    diagnostic.note(GONE).help(AGAIN)
+}
+
 /// `Python was ended` in the middle of a sentence.
 fn in_a_sentence(message: &str) -> String {
     format!("the last {message}")
@@ -346,6 +358,18 @@ mod tests {
         let expected = [("application/json", r#"{"b":[1,2.5]}"#), ("text/plain", "a")];
         assert_eq!(bundle, expected.map(|(mime, text)| (mime.to_string(), text.to_string())));
         assert!(shown(FromWorker::Unknown).is_none());
+    }
+
+    #[test]
+    fn an_interrupt_that_ends_python_is_not_a_crash() {
+        let death = Diagnostic::error(Class::Run, "python-ended", "Python was ended by signal 2 (SIGINT)")
+            .help("Python 3.9 or newer is needed");
+        let crash = died(death.clone(), false);
+        assert_eq!((crash.class, crash.code.as_str(), crash.help.len()), (Class::Run, "python-ended", 2));
+        let stopped = died(death, true);
+        assert_eq!((stopped.class, stopped.code.as_str()), (Class::Interrupted, "interrupted"));
+        assert_eq!(stopped.message, "the cell was interrupted, and Python was ended by signal 2 (SIGINT)");
+        assert_eq!((stopped.notes, stopped.help), (vec![GONE.to_string()], vec![AGAIN.to_string()]));
     }
 
     #[test]
