@@ -91,13 +91,14 @@ fn loaded_from(maps: &str) -> Option<PathBuf> {
     paths.into_iter().find(is_c_library)?.parent().map(PathBuf::from)
 }
 
-/// The library's path as the C compiler says it, for a system with other folders.
-fn asked_of_compiler(soname: &str) -> Option<PathBuf> {
+/// The path of a library, or of a file that programs begin with, as the C compiler says it.
+fn asked_of_compiler(name: &str) -> Option<PathBuf> {
     let mut command = Command::new("cc");
-    command.arg(format!("-print-file-name={soname}")).stdin(Stdio::null()).stderr(Stdio::null());
+    command.arg(format!("-print-file-name={name}")).stdin(Stdio::null()).stderr(Stdio::null());
     let output = command.output().ok()?.stdout;
+    let path = PathBuf::from(String::from_utf8(output).ok()?.trim());
     // Without a folder it was not found.
-    fs::canonicalize(String::from_utf8(output).ok()?.trim()).ok().filter(|path| path.is_file())
+    fs::canonicalize(&path).ok().filter(|found| path.is_absolute() && found.is_file())
 }
 
 #[cfg(test)]

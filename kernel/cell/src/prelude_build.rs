@@ -101,6 +101,8 @@ pub fn private_cache(folder: &Path) -> Result<(), Diagnostic> {
     })
 }
 
+const NO_STAND_IN: &str = "rust-lld can be used instead on x86-64 alone, with glibc 2.34 or newer and libgcc_s.so.1";
+
 /// The compiler that cells will use. An installed toolchain comes before a rustc of another version, for which the
 /// prelude would have to be built; `$RUSTC` comes before everything. Missing: says how to install one.
 pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
@@ -113,8 +115,11 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
         (None, own) => own?,
     };
     if !stand_in::has_compiler() {
-        // Without a linker the build says what is missing.
-        toolchain.linker = stand_in::ensure(&toolchain, cache).ok().flatten();
+        match stand_in::ensure(&toolchain, cache) {
+            Ok(Some(linker)) => toolchain.linker = Some(linker),
+            Ok(None) => toolchain.no_linker = Some(NO_STAND_IN.to_string()),
+            Err(error) => toolchain.no_linker = Some(format!("rust-lld cannot be used instead: {error}")),
+        }
     }
     Ok(toolchain)
 }
@@ -138,7 +143,7 @@ fn of_machine(cache: &Path) -> Result<Toolchain, Diagnostic> {
     let rustc = own("rustc").unwrap_or(rustc);
     let cargo = own("cargo").or_else(|| find("cargo")).ok_or_else(|| missing("cargo"))?;
     let verbose_version = stdout_of(Command::new(&rustc).arg("-vV")).map_err(broken)?;
-    Ok(Toolchain { rustc, cargo, sysroot, verbose_version, linker: None })
+    Ok(Toolchain { rustc, cargo, sysroot, verbose_version, linker: None, no_linker: None })
 }
 
 /// Returns the `Cargo.lock` with the versions of the prelude build.
@@ -354,11 +359,13 @@ fn attempts(registry: Option<&Path>) -> Vec<Vec<String>> {
 /// The reason of a failed build and what to do, from the last lines of cargo.
 fn explain(failure: &str, toolchain: &Toolchain, is_installed: bool) -> Diagnostic {
     if failure.contains("linker `cc` not found") {
-        return environment(
-            "no-linker",
-            "there is no C compiler and linker (`cc`): rustc links cells with it".to_string(),
-        )
-        .help("install one: `sudo apt install build-essential` or `sudo dnf install gcc`");
+        let message = "there is no C compiler and linker (`cc`): rustc links cells with it".to_string();
+        let missing = environment("no-linker", message)
+            .help("install one: `sudo apt install build-essential` or `sudo dnf install gcc`");
+        return match &toolchain.no_linker {
+            Some(reason) => missing.note(reason),
+            None => missing,
+        };
     }
     let tail: Vec<&str> = failure.lines().rev().take(12).collect();
     let tail: Vec<&str> = tail.into_iter().rev().collect();
@@ -568,9 +575,11 @@ mod tests {
             sysroot: path(),
             verbose_version: "release: 1.95.0".to_string(),
             linker: None,
+            no_linker: Some("rust-lld cannot be used".to_string()),
         };
         let text = "error: linker `cc` not found\n  |\n  = note: No such file or directory (os error 2)";
-        assert_eq!(explain(text, &toolchain, true).code, "no-linker");
+        let missing = explain(text, &toolchain, true);
+        assert_eq!((missing.code.as_str(), missing.notes[0].as_str()), ("no-linker", "rust-lld cannot be used"));
         let other = explain("error: could not compile `syn`", &toolchain, true);
         assert_eq!((other.code.as_str(), other.help.len()), ("prelude", 1));
         assert!(!other.help[0].contains("network"));

@@ -13,6 +13,8 @@ pub struct Toolchain {
     pub verbose_version: String,
     /// The program that rustc links with instead of `cc`, on a machine without a C compiler.
     pub linker: Option<PathBuf>,
+    /// The reason for which there is neither a C compiler nor a program instead of it.
+    pub no_linker: Option<String>,
 }
 
 impl Toolchain {
@@ -77,7 +79,7 @@ impl InstalledToolchain {
     pub fn toolchain(&self) -> Option<Toolchain> {
         let (rustc, cargo) = (self.0.join("bin/rustc"), self.0.join("bin/cargo"));
         let verbose_version = fs::read_to_string(self.0.join("version")).ok()?;
-        Some(Toolchain { rustc, cargo, sysroot: self.0.clone(), verbose_version, linker: None })
+        Some(Toolchain { rustc, cargo, sysroot: self.0.clone(), verbose_version, linker: None, no_linker: None })
     }
 
     /// The folder of a prelude build.

@@ -92,10 +92,11 @@ fn print_wrapped(lead: &str, text: &str) {
 fn rust() -> Vec<Finding> {
     let cache = paths::cache_dir();
     let mut findings = Vec::new();
-    let mut stand_in = None;
+    let (mut stand_in, mut no_linker) = (None, None);
     match onrush_cell::prelude_build::toolchain(&cache) {
         Ok(toolchain) => {
             stand_in.clone_from(&toolchain.linker);
+            no_linker.clone_from(&toolchain.no_linker);
             findings.push(good("rustc", format!("{} in {}", toolchain.version(), toolchain.sysroot.display())));
             findings.push(match onrush_cell::prelude_build::built(&cache, &toolchain) {
                 true => good("prelude", format!("built for rustc {}", toolchain.version())),
@@ -112,10 +113,14 @@ fn rust() -> Vec<Finding> {
         bad("packages", text, "install all packages in the same version: `pip install -U 'onrush-kernel[toolchain]'`")
     }));
     const HELP: &str = "install a C compiler: `sudo apt install build-essential`, `sudo dnf install gcc`";
-    findings.push(match (output_of("cc", &["--version"]), stand_in) {
-        (Some(text), _) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
-        (None, Some(_)) => note("linker", "rust-lld; crates of `:dep` that compile C need a C compiler", HELP),
-        (None, None) => bad("linker", "`cc` was not found: rustc links cells with it", HELP),
+    findings.push(match (stand_in, no_linker, output_of("cc", &["--version"])) {
+        (Some(_), ..) => note("linker", "rust-lld; crates of `:dep` that compile C need a C compiler", HELP),
+        (None, Some(reason), _) => {
+            let text = "`cc` or the C library's files for it were not found: rustc links cells with them";
+            bad("linker", format!("{text}; {reason}"), HELP)
+        }
+        (None, None, Some(text)) => good("linker", format!("cc: {}", text.lines().next().unwrap_or("").trim())),
+        (None, None, None) => bad("linker", "`cc` was not found: rustc links cells with it", HELP),
     });
     findings
 }

@@ -26,20 +26,23 @@ const LIBRARIES: [(&str, &str); 7] = [
 const ENTRY: &str = include_str!("crt1.rs");
 const SCRIPT: &str = include_str!("cc.sh");
 
-/// Whether the search path has a C compiler.
+/// Whether the search path has a C compiler that links programs. Their entry point is a development file of the C
+/// library.
 pub fn has_compiler() -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join("cc").is_file())
+    super::asked_of_compiler("Scrt1.o").is_some()
 }
 
-/// Finds or makes the stand-in below `cache`. `None` if the toolchain has no linker for this processor, or the system's
-/// libraries are not found.
+/// Finds or makes the stand-in below `cache`. `None` if the toolchain has no linker for this processor, the system's
+/// libraries are not found, or glibc is older than 2.34.
 pub fn ensure(toolchain: &Toolchain, cache: &Path) -> io::Result<Option<PathBuf>> {
     let Some(linker) = super::program(toolchain).filter(|_| toolchain.host().starts_with("x86_64-")) else {
         return Ok(None);
     };
     let system = SystemLibraries::find();
     let Some(c_library) = system.path("libc.so.6") else { return Ok(None) };
+    if !calls_constructors(&c_library)? {
+        return Ok(None);
+    }
     let mut libraries = Vec::new();
     for (name, soname) in LIBRARIES {
         match system.path(soname) {
@@ -55,6 +58,8 @@ pub fn ensure(toolchain: &Toolchain, cache: &Path) -> io::Result<Option<PathBuf>
         return Ok(Some(program));
     }
     let partial = folder.with_extension(format!("{}.part", std::process::id()));
+    // A process with the same number may have left it.
+    remove(&partial)?;
     fs::create_dir_all(&partial)?;
     for (name, path) in libraries {
         symlink(path, partial.join(name))?;
@@ -71,11 +76,29 @@ pub fn ensure(toolchain: &Toolchain, cache: &Path) -> io::Result<Option<PathBuf>
     file.write_all(script.as_bytes())?;
     file.set_permissions(fs::Permissions::from_mode(0o755))?;
     drop(file);
+    // A folder without the program is damaged.
+    if !program.is_file() {
+        remove(&folder)?;
+    }
     // Another kernel process may have been faster: its folder is the same.
     if fs::rename(&partial, &folder).is_err() {
         fs::remove_dir_all(&partial)?;
     }
     Ok(program.is_file().then_some(program))
+}
+
+/// Whether the C library calls the constructors of a program itself. Before glibc 2.34 it called a function that the
+/// C compiler's `crt1.o` gave to it, and `crt1.rs` gives none.
+fn calls_constructors(c_library: &Path) -> io::Result<bool> {
+    // The name of the first version in which `__libc_start_main` does so.
+    Ok(fs::read(c_library)?.split(|byte| *byte == 0).any(|name| name == b"GLIBC_2.34"))
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The script with the path of the linker in front of its last line.
@@ -139,7 +162,17 @@ mod tests {
         };
         let sysroot = PathBuf::from(output(&["--print", "sysroot"]).trim());
         let [rustc, cargo] = ["rustc", "cargo"].map(|name| sysroot.join("bin").join(name));
-        Toolchain { rustc, cargo, sysroot, verbose_version: output(&["-vV"]), linker: None }
+        Toolchain { rustc, cargo, sysroot, verbose_version: output(&["-vV"]), linker: None, no_linker: None }
+    }
+
+    #[test]
+    fn an_old_c_library_is_not_enough() {
+        let file = std::env::temp_dir().join(format!("onrush-libc-{}", std::process::id()));
+        for (names, is_enough) in [("\0GLIBC_2.33\0GLIBC_2.4\0", false), ("\0GLIBC_2.34\0GLIBC_2.36\0", true)] {
+            fs::write(&file, names).unwrap();
+            assert_eq!(calls_constructors(&file).unwrap(), is_enough);
+        }
+        fs::remove_file(&file).unwrap();
     }
 
     /// A program, a panic that is caught, and a thread: the parts of the C library that a build script uses.
@@ -149,6 +182,12 @@ mod tests {
         fs::create_dir_all(&cache).unwrap();
         let toolchain = toolchain();
         let cc = ensure(&toolchain, &cache).unwrap().unwrap();
+        assert_eq!(ensure(&toolchain, &cache).unwrap(), Some(cc.clone()));
+        // As processes leave it that were ended in between.
+        let partial = cc.parent().unwrap().with_extension(format!("{}.part", std::process::id()));
+        fs::create_dir_all(&partial).unwrap();
+        fs::write(partial.join("libc.so"), "").unwrap();
+        fs::remove_file(&cc).unwrap();
         assert_eq!(ensure(&toolchain, &cache).unwrap(), Some(cc.clone()));
         let source = "thread_local! { static DROPPED: Note = const { Note }; } struct Note;
             impl Drop for Note { fn drop(&mut self) { println!(\"dropped\"); } }
