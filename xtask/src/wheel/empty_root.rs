@@ -91,7 +91,7 @@ pub fn run(
     process::stage(start, &format!("{name}: removing the packages"));
     let left: Vec<String> = machine.lines("remove.sh", GUEST)?.into_iter().filter(|l| l.starts_with("left ")).collect();
     if !left.is_empty() {
-        return Err(Failure::new(format!("pip uninstall left files behind:\n{}", left.join("\n"))));
+        return Err(Failure::new(format!("pip uninstall left files or folders behind:\n{}", left.join("\n"))));
     }
     for (what, limit) in [("answered", ANSWERED), ("first_cell", FIRST_CELL)] {
         let seconds = *measured.get(what).ok_or_else(|| Failure::new(format!("{what} was not measured")))?;
@@ -99,7 +99,7 @@ pub fn run(
             return Err(Failure::new(format!("{what} took {seconds} s, and {limit} s are allowed")));
         }
     }
-    // The three scripts, the two limits, and the files that stayed.
+    // The three scripts, the two limits, and the files and folders that stayed.
     Ok(6)
 }
 

@@ -7,7 +7,7 @@ since() { awk "BEGIN { printf \"seconds $2 %.1f\\n\", $(now) - $1 }"; }
 python3 -m venv venv
 # Files that pip leaves behind are found by comparison.
 touch before.txt after.txt out.ipynb
-find . -type f ! -name '*.pyc' | sort > before.txt
+{ find . -type f ! -name '*.pyc'; find ./venv -type d ! -name __pycache__; } | sort > before.txt
 start=$(now)
 venv/bin/pip install --quiet --no-index --find-links /mnt 'onrush-kernel[toolchain]'
 since "$start" install
