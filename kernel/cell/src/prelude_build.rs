@@ -72,16 +72,21 @@ fn environment(code: &str, message: String) -> Diagnostic {
     Diagnostic::error(Class::Environment, code, message)
 }
 
-/// The first of: `$RUSTC` or `$CARGO`, the search path, `~/.cargo/bin`.
-fn find(tool: &str) -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(tool.to_uppercase()).map(PathBuf::from).filter(|p| p.is_file()) {
-        return Some(path);
+/// The value of an environment variable. An empty one counts as not set.
+fn variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The absolute path of a program. A bare name is looked for on the search path, then in `~/.cargo/bin`.
+fn find(program: &Path) -> Option<PathBuf> {
+    // With a slash it is a path, as for a shell.
+    if program.as_os_str().as_encoded_bytes().contains(&b'/') {
+        return std::path::absolute(program).ok().filter(|path| path.is_file());
     }
-    let home = std::env::var_os("CARGO_HOME")
-        .map(PathBuf::from)
-        .or_else(|| onrush_wire::paths::home().map(|home| home.join(".cargo")));
+    let home = variable("CARGO_HOME").or_else(|| onrush_wire::paths::home().map(|home| home.join(".cargo")));
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).chain(home.map(|h| h.join("bin"))).map(|d| d.join(tool)).find(|p| p.is_file())
+    let folders = std::env::split_paths(&path).chain(home.map(|home| home.join("bin")));
+    folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
 fn stdout_of(command: &mut Command) -> Result<String, String> {
@@ -104,13 +109,15 @@ pub fn private_cache(folder: &Path) -> Result<(), Diagnostic> {
 const NO_STAND_IN: &str = "rust-lld can be used instead on x86-64 alone, with glibc 2.34 or newer and libgcc_s.so.1";
 
 /// The compiler that cells will use. An installed toolchain comes before a rustc of another version, for which the
-/// prelude would have to be built; `$RUSTC` comes before everything. Missing: says how to install one.
+/// prelude would have to be built; `$RUSTC` comes before everything. If `$RUSTC` does not work, no other one is
+/// taken. Missing: says how to install one.
 pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     private_cache(cache)?;
     let installed = InstalledToolchain::find().and_then(|installed| installed.toolchain());
-    let is_chosen = std::env::var_os("RUSTC").is_some();
+    let is_chosen = variable("RUSTC").is_some();
     let mut toolchain = match (installed, of_machine(cache)) {
-        (Some(installed), Ok(own)) if is_chosen || own.verbose_version == installed.verbose_version => own,
+        (_, own) if is_chosen => own?,
+        (Some(installed), Ok(own)) if own.verbose_version == installed.verbose_version => own,
         (Some(installed), _) => installed,
         (None, own) => own?,
     };
@@ -124,25 +131,39 @@ pub fn toolchain(cache: &Path) -> Result<Toolchain, Diagnostic> {
     Ok(toolchain)
 }
 
-/// The rustc of rustup or of the system.
+/// `$RUSTC`, or the rustc of rustup or of the system.
 fn of_machine(cache: &Path) -> Result<Toolchain, Diagnostic> {
     let missing = |tool: &str| {
         environment("no-rust", format!("`{tool}` was not found on PATH or in ~/.cargo/bin: cells are compiled by rustc"))
             .help("install Rust with `pip install 'onrush-kernel[toolchain]'`, or with `curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh`, then restart the kernel")
     };
-    let broken = |text: String| {
-        environment("broken-rust", format!("rustc does not work: {text}"))
-            .help("`rustup show` says which toolchain is active; `rustup default stable` installs one")
+    let chosen = variable("RUSTC");
+    let not_usable = |name: &Path, reason: &str| {
+        environment("broken-rust", format!("the variable RUSTC names `{}`, {reason}", name.display()))
+            .help("set it to the path of a rustc, or unset it, then restart the kernel")
     };
-    let rustc = find("rustc").ok_or_else(|| missing("rustc"))?;
+    let broken = |text: String| match &chosen {
+        Some(name) => not_usable(name, &format!("which does not work: {text}")),
+        None => environment("broken-rust", format!("rustc does not work: {text}"))
+            .help("`rustup show` says which toolchain is active; `rustup default stable` installs one"),
+    };
+    let rustc = match &chosen {
+        Some(name) => find(name).ok_or_else(|| not_usable(name, "which is not a program"))?,
+        None => find(Path::new("rustc")).ok_or_else(|| missing("rustc"))?,
+    };
     // rustup chooses a toolchain by folder: the cache folder has no opinion, a notebook's folder might.
     let mut command = Command::new(&rustc);
     command.args(["--print", "sysroot"]).current_dir(cache);
     let sysroot = PathBuf::from(stdout_of(&mut command).map_err(broken)?.trim());
     let own = |tool: &str| Some(sysroot.join("bin").join(tool)).filter(|p| p.is_file());
     let rustc = own("rustc").unwrap_or(rustc);
-    let cargo = own("cargo").or_else(|| find("cargo")).ok_or_else(|| missing("cargo"))?;
-    let verbose_version = stdout_of(Command::new(&rustc).arg("-vV")).map_err(broken)?;
+    let has_version = |text: String| match text.contains("\nrelease: ") {
+        true => Ok(text),
+        false => Err("it does not say its version".to_string()),
+    };
+    let verbose_version = stdout_of(Command::new(&rustc).arg("-vV")).and_then(has_version).map_err(broken)?;
+    let named = || variable("CARGO").and_then(|name| find(&name)).or_else(|| find(Path::new("cargo")));
+    let cargo = own("cargo").or_else(named).ok_or_else(|| missing("cargo"))?;
     Ok(Toolchain { rustc, cargo, sysroot, verbose_version, linker: None, no_linker: None })
 }
 
@@ -550,6 +571,15 @@ mod tests {
         let paths = read_paths(&folder).unwrap();
         assert_eq!((paths.prelude.as_path(), paths.content.as_str()), (folder.join("libonrush.so").as_path(), "00ff"));
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_bare_name_is_looked_for_on_the_search_path() {
+        let shell = find(Path::new("sh")).unwrap();
+        assert!(shell.is_absolute() && shell.ends_with("sh"));
+        assert_eq!(find(&shell), Some(shell));
+        assert_eq!(find(Path::new("/nowhere/sh")), None);
+        assert_eq!(find(Path::new("no-such-program-of-onrush")), None);
     }
 
     #[test]
