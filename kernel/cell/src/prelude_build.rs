@@ -15,6 +15,7 @@ use std::time::SystemTime;
 use onrush_wire::{Class, Diagnostic};
 use serde::{Deserialize, Serialize};
 
+use crate::index::crates::cargo_home;
 use crate::linker::{Linker, stand_in};
 use crate::toolchain::InstalledToolchain;
 pub use crate::toolchain::Toolchain;
@@ -345,6 +346,7 @@ pub fn cargo(toolchain: &Toolchain, source: &Path, target: &Path) -> Command {
         .env("RUSTC", &toolchain.rustc)
         .env("RUSTFLAGS", "-C prefer-dynamic")
         .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_HOME", cargo_home())
         .env_remove("LD_LIBRARY_PATH")
         .current_dir(source)
         .stdin(Stdio::null());

@@ -31,6 +31,7 @@ const UNSAFE: &[(&str, &str)] = &[
     ("kernel/python-cells/src/worker.rs", "the descriptor and the death signal of a Python that is started"),
     ("kernel/cell/src/procfs.rs", "signals to processes and process groups"),
     ("kernel/cell/src/prelude_build.rs", "the lock of the folder of kits"),
+    ("kernel/cell/src/index/crates.rs", "whether cargo's folder can be written to"),
 ];
 
 /// Code that writes Rust code: the word is in the generated text.

@@ -2,6 +2,7 @@
 //! `:dep`s.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,8 +50,7 @@ pub fn of_registry(folder: &Path, package: &Package) -> Option<Arc<Index>> {
 
 /// Packages that cargo has downloaded, each in its newest version.
 pub fn on_this_machine() -> Vec<Package> {
-    let Some(home) = cargo_home() else { return Vec::new() };
-    let registries = fs::read_dir(home.join("registry/cache")).into_iter().flatten().flatten();
+    let registries = fs::read_dir(cargo_home().join("registry/cache")).into_iter().flatten().flatten();
     let files = registries.filter_map(|registry| fs::read_dir(registry.path()).ok()).flatten().flatten();
     let mut newest: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for file in files {
@@ -74,9 +74,22 @@ fn name_and_version(stem: &str) -> Option<(&str, &str)> {
     Some((&stem[..at], stem[at + 1..].split(['-', '+']).next()?))
 }
 
-fn cargo_home() -> Option<PathBuf> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    home.or_else(|| onrush_wire::paths::home().map(|home| home.join(".cargo")))
+/// The folder of cargo's downloads: `$CARGO_HOME`, else `~/.cargo`, else a folder of the cache if this user cannot write
+/// to `~/.cargo`.
+pub fn cargo_home() -> PathBuf {
+    let set = std::env::var_os("CARGO_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let usual = || onrush_wire::paths::home().map(|home| home.join(".cargo")).filter(|folder| can_be_written(folder));
+    set.or_else(usual).unwrap_or_else(|| onrush_wire::paths::cache_dir().join("cargo"))
+}
+
+/// Whether this user can write to a folder, or can make it. This function makes no folder.
+fn can_be_written(folder: &Path) -> bool {
+    let Some(there) = folder.ancestors().find(|folder| folder.exists()).filter(|folder| folder.is_dir()) else {
+        return false;
+    };
+    let Ok(path) = CString::new(there.as_os_str().as_encoded_bytes()) else { return false };
+    // SAFETY: plain system call; the string lives until it returns.
+    unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) == 0 }
 }
 
 fn version_of<'a>(package: &str, lock: &'a str) -> Option<&'a str> {
@@ -86,7 +99,7 @@ fn version_of<'a>(package: &str, lock: &'a str) -> Option<&'a str> {
 
 /// `src/lib.rs` of a package in cargo's folder of unpacked sources.
 fn registry_source(package: &str, version: &str) -> Option<PathBuf> {
-    let registries = fs::read_dir(cargo_home()?.join("registry/src")).ok()?;
+    let registries = fs::read_dir(cargo_home().join("registry/src")).ok()?;
     let roots = registries.flatten().map(|r| r.path().join(format!("{package}-{version}/src/lib.rs")));
     roots.into_iter().find(|root| root.is_file())
 }
@@ -94,6 +107,16 @@ fn registry_source(package: &str, version: &str) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_is_made_where_its_parent_can_be_written() {
+        let folder = std::env::temp_dir().join(format!("onrush-cargo-home-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("file"), "").unwrap();
+        assert!(can_be_written(&folder) && can_be_written(&folder.join("a/.cargo")));
+        assert!(!can_be_written(&folder.join("file")) && !can_be_written(&folder.join("file/.cargo")));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 
     /// File names as cargo gives them.
     #[test]
