@@ -244,10 +244,19 @@ impl Builder<'_> {
         }
     }
 
+    /// The program that links a crate with a C library: the stand-in for a C compiler, `$CC`, or `cc`.
+    fn linker(&self) -> PathBuf {
+        // With options or a compiler cache in front it is not the name of a program.
+        let is_program = |name: &String| !name.is_empty() && !name.contains(char::is_whitespace);
+        let chosen = || std::env::var("CC").ok().filter(is_program).map(PathBuf::from);
+        self.kit.toolchain.linker.clone().or_else(chosen).unwrap_or_else(|| PathBuf::from("cc"))
+    }
+
     fn plan(&self, shared: &[SharedLibrary<'_>], stamps: &BTreeMap<PathBuf, String>, target: &Path) -> String {
         let folder = self.kit.paths.prelude.parent().unwrap_or(Path::new("."));
         let (folder, deps, target) = (folder.display(), self.kit.paths.deps.display(), target.display());
-        let mut text = format!("prelude\t{folder}\nkit\t{deps}\ntarget\t{target}\n");
+        let linker = self.linker();
+        let mut text = format!("prelude\t{folder}\nkit\t{deps}\ntarget\t{target}\nlinker\t{}\n", linker.display());
         for SharedLibrary { package, file } in shared {
             text.push_str(&format!("shared\t{}\t{}\t{}\n", package.name, package.version, file.display()));
         }

@@ -17,13 +17,13 @@ use std::process::{Command, ExitCode, Stdio, exit};
 
 /// Names the plan; without it every call passes through.
 const PLAN: &str = "ONRUSH_DEPS_PLAN";
-/// Set for the linker: this program called as one.
+/// Set for the linker: this program called as one. Names the program that links.
 const LINKER: &str = "ONRUSH_DEPS_LINKER";
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    if std::env::var_os(LINKER).is_some() {
-        return link(&arguments);
+    if let Some(linker) = std::env::var_os(LINKER) {
+        return link(Path::new(&linker), &arguments);
     }
     let Some((rustc, arguments)) = arguments.split_first() else {
         eprintln!("cargo calls this program with the path of rustc");
@@ -55,6 +55,8 @@ struct Plan {
     kit: PathBuf,
     /// `target FOLDER`: cargo's target folder, of which there are several. A crate must not depend on which one it is.
     target: PathBuf,
+    /// `linker PROGRAM`, which links crates that have a C library.
+    linker: PathBuf,
     /// `stamp FOLDER WORD`: a crate whose sources may change goes by a new name after each change.
     stamps: BTreeMap<PathBuf, String>,
 }
@@ -70,6 +72,7 @@ impl Plan {
                 ["prelude", folder] => plan.prelude = PathBuf::from(folder),
                 ["kit", folder] => plan.kit = PathBuf::from(folder),
                 ["target", folder] => plan.target = PathBuf::from(folder),
+                ["linker", program] => plan.linker = PathBuf::from(program),
                 ["stamp", folder, word] => drop(plan.stamps.insert(PathBuf::from(folder), word.to_string())),
                 _ => {}
             }
@@ -255,7 +258,7 @@ impl<'a> Unit<'a> {
                     command.arg(argument);
                 }
                 command.arg("-Clink-arg=-Wl,--no-whole-archive");
-                command.arg(format!("-Clinker={}", std::env::current_exe()?.display())).env(LINKER, "1");
+                command.arg(format!("-Clinker={}", std::env::current_exe()?.display())).env(LINKER, &plan.linker);
             }
         }
         if uses_prelude {
@@ -335,13 +338,13 @@ fn forward(lines: &[String]) {
 }
 
 /// The C compiler as a linker, but what a C library has is seen from outside: rustc's own list names only what is Rust.
-fn link(arguments: &[OsString]) -> ExitCode {
+fn link(linker: &Path, arguments: &[OsString]) -> ExitCode {
     let hides = |argument: &&OsString| !argument.to_string_lossy().contains("--version-script");
-    let status = Command::new("cc").args(arguments.iter().filter(hides)).env_remove(LINKER).status();
+    let status = Command::new(linker).args(arguments.iter().filter(hides)).env_remove(LINKER).status();
     match status {
         Ok(status) => ExitCode::from(status.code().unwrap_or(101) as u8),
         Err(error) => {
-            eprintln!("cc cannot be run: {error}");
+            eprintln!("{} cannot be run: {error}", linker.display());
             ExitCode::FAILURE
         }
     }
