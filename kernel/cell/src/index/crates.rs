@@ -74,8 +74,8 @@ fn name_and_version(stem: &str) -> Option<(&str, &str)> {
     Some((&stem[..at], stem[at + 1..].split(['-', '+']).next()?))
 }
 
-/// The folder of cargo's downloads: `$CARGO_HOME`, else `~/.cargo`, else a folder of the cache if this user cannot write
-/// to `~/.cargo`.
+/// The folder of cargo's downloads: `$CARGO_HOME`, else `~/.cargo`. A folder of the cache if this user cannot write to
+/// `~/.cargo`.
 pub fn cargo_home() -> PathBuf {
     let set = std::env::var_os("CARGO_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
     let usual = || onrush_wire::paths::home().map(|home| home.join(".cargo")).filter(|folder| can_be_written(folder));
