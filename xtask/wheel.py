@@ -1,6 +1,6 @@
 """Packs a folder as a wheel: wheel.py FOLDER OUT.whl LEVEL. Writes RECORD, the list of files with their SHA-256 digests.
 
-The archive depends on the contents and the level of compression alone: sorted names, one timestamp.
+The archive depends on the contents, the level of compression and the zlib of Python: sorted names, one timestamp.
 """
 
 import base64
