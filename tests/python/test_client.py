@@ -330,6 +330,18 @@ def test_keyboard_interrupt_stops_the_session(fake):
     assert len(onrush.get("late")) == 1 and len([r for r in fake.requests if r["op"] == "hello"]) == 2
 
 
+def test_received_descriptors_are_not_inherited():
+    ours, theirs = socket.socketpair()
+    memory = os.memfd_create("x")
+    client.send(theirs, {"ok": True}, memory)
+    reply, descriptor = client.receive(ours)
+    assert reply == {"ok": True} and not os.get_inheritable(descriptor)
+    for one in (memory, descriptor):
+        os.close(one)
+    ours.close()
+    theirs.close()
+
+
 def test_the_folder_and_the_user_are_checked(fake, monkeypatch):
     folder = Path(os.environ["ONRUSH_SESSION"]).parent
     folder.chmod(0o777)

@@ -346,7 +346,11 @@ def receive(opened: socket.socket) -> tuple[dict[str, Any], int | None]:
     descriptors: list[int] = []
     _wait(opened)
     try:
-        head, descriptors, flags, _ = socket.recv_fds(opened, 4, 8, socket.MSG_CMSG_CLOEXEC)
+        # `socket.recv_fds` drops its flags: programs that this process starts would inherit the descriptors.
+        head, control, flags, _ = opened.recvmsg(4, socket.CMSG_SPACE(8 * 4), socket.MSG_CMSG_CLOEXEC)
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                descriptors += struct.unpack(f"{len(data) // 4}i", data[: len(data) // 4 * 4])
         if not head:
             raise Lost("the connection was closed")
         if flags & socket.MSG_CTRUNC:
