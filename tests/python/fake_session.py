@@ -72,6 +72,8 @@ class FakeSession:
         self.interrupted = threading.Event()
         #: Set to have the next request wait until it is interrupted.
         self.slow = False
+        #: Whether columns are on a device, of which there is only a descriptor.
+        self.has_device = False
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(str(path))
         self.listener.listen()
@@ -142,8 +144,13 @@ class FakeSession:
             del self.frames[name]
             return {"ok": True}, None
         if op == "get_device":
-            return {"ok": True, "on_host": True}, None
+            table = self.frames[name]
+            if not self.has_device or message.get("id", id(table)) != id(table):
+                return {"ok": True, "on_host": True}, None
+            about = {"rows": table.num_rows, "bytes": table.num_rows * 8, "type": "i64", "device": "GPU"}
+            return {"ok": True, "emulated": False, **about}, os.memfd_create("device")
         table = self.frames[name]
+        named = id(table)
         if op == "sql" and message.get("name"):
             self.frames[message["name"]] = table
             return {"ok": True, "rows": table.num_rows, "columns": []}, None
@@ -151,7 +158,8 @@ class FakeSession:
             table = table.select(message["columns"])
         descriptor = seal(table)
         size = os.fstat(descriptor).st_size
-        return {"ok": True, "rows": table.num_rows, "bytes": size, "layout": layout(descriptor)}, descriptor
+        about = {"rows": table.num_rows, "bytes": size, "layout": layout(descriptor), "id": named}
+        return {"ok": True, **about}, descriptor
 
     @staticmethod
     def error(code: str, message: str, help: str = "") -> dict:

@@ -146,6 +146,71 @@ def test_dlpack_refuses_what_it_cannot_describe(fake):
         frame["i32"].__dlpack__(dl_device=(2, 0))
 
 
+class FakeDriver:
+    """Maps every descriptor at one address."""
+
+    ordinal = 0
+
+    def map(self, descriptor, size):
+        return 1 << 21, size
+
+    def unmap(self, address, length):
+        pass
+
+
+def is_on_device(column) -> bool:
+    return hasattr(column, "__cuda_array_interface__")
+
+
+def test_a_column_on_a_gpu_is_that_of_the_frame(fake, monkeypatch):
+    """By the number of the object: the name may stand for another frame by now. Nothing is started to look."""
+    import onrush._device as device
+
+    monkeypatch.setattr(device, "driver", lambda ordinal: FakeDriver())
+    fake.has_device = True
+    first = fake.frames["x"] = pa.table({"x": [1, 2, 3]})
+    frame = onrush.get("x")
+    assert frame["x"].__cuda_array_interface__["shape"] == (3,)
+    [asked] = [r for r in fake.requests if r["op"] == "get_device"]
+    assert asked == {"op": "get_device", "name": "x", "column": "x", "id": id(first)}
+    fake.frames["x"] = pa.table({"x": [7, 8, 9]})
+    assert not is_on_device(frame["x"]) and is_on_device(onrush.get("x")["x"])
+    assert len(onrush.get_device("x", "x")) == 3
+    # An unknown name is an error of the session.
+    del fake.frames["x"]
+    assert not is_on_device(frame["x"])
+    fake.frames["x"] = first
+    assert is_on_device(frame["x"])
+    # Answers of queries and private frames have no name that others know.
+    fake.frames["%x"] = first
+    before = len(fake.requests)
+    assert not is_on_device(onrush.sql("select * from x")["x"]) and not is_on_device(onrush.get("%x")["x"])
+    assert [r["op"] for r in fake.requests[before:]] == ["sql", "get"]
+    # Another session, and none.
+    monkeypatch.setitem(client.SESSION.hello, "pid", 1)
+    assert not is_on_device(frame["x"])
+    monkeypatch.setitem(client.SESSION.hello, "pid", os.getpid())
+    assert is_on_device(frame["x"])
+    fake.hang_up()
+    assert not is_on_device(frame["x"])
+    opened = sum(r["op"] == "hello" for r in fake.requests)
+    assert not is_on_device(frame["x"]) and opened == sum(r["op"] == "hello" for r in fake.requests) == 1
+
+
+def test_a_driver_that_fails_is_no_error_of_a_look(fake, monkeypatch):
+    import onrush._device as device
+
+    def driver(ordinal):
+        raise OnrushError("the CUDA driver cannot be loaded in this process", code="no-driver")
+
+    monkeypatch.setattr(device, "driver", driver)
+    fake.has_device = True
+    fake.frames["x"] = pa.table({"x": [1, 2, 3]})
+    assert not is_on_device(onrush.get("x")["x"])
+    with pytest.raises(OnrushError, match="cannot be loaded"):
+        onrush.get_device("x", "x")
+
+
 def test_conversions(fake):
     fake.frames["c"] = tables.COMMON
     frame = onrush.get("c")

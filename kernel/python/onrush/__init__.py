@@ -128,11 +128,15 @@ def _name(name: str) -> str:
 
 
 def _frame(request: dict[str, Any], name: str | None, columns: Sequence[str] | None) -> Frame:
-    reply, descriptor = SESSION.request(request)
+    with SESSION.lock:
+        reply, descriptor = SESSION.request(request)
+        session = SESSION.hello.get("pid")
     if descriptor is None:
         raise OnrushError("the session sent no memory with its answer", error_class="internal", code="reply")
     layout = dict(reply["layout"], columns=columns)
-    return Frame(Memory(descriptor), layout, int(reply["rows"]), name)
+    number = reply.get("id")
+    origin = (number, session) if isinstance(number, int) and isinstance(session, int) else None
+    return Frame(Memory(descriptor), layout, int(reply["rows"]), name, origin)
 
 
 def __getattr__(name: str) -> Any:

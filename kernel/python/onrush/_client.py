@@ -87,7 +87,7 @@ class Session:
     """A connection that is opened when it is needed, by one thread at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._socket: socket.socket | None = None
         self._process = 0
         #: What the session said of itself: its version, its process and its engine.
@@ -99,34 +99,52 @@ class Session:
         A session that ended since the last request is started again, once. `KeyboardInterrupt` stops what the session
         does for this process.
         """
-        with self._lock:
+        with self.lock:
             for attempt in (0, 1):
                 is_new = self._connect()
-                assert self._socket is not None
                 try:
-                    reply, descriptor = exchange(self._socket, message, memory)
+                    reply, descriptor = self._exchange(message, memory)
                     break
                 except (Lost, ConnectionError) as error:
-                    self._drop()
                     if is_new or attempt:
                         raise _lost(error) from error
-                except KeyboardInterrupt:
-                    self._interrupt()
-                    raise
-                except BaseException:
-                    # Half of a message may be on its way: nothing that follows could be read.
-                    self._drop()
-                    raise
         return checked(reply, descriptor)
+
+    def request_again(self, session: int | None, message: dict[str, Any]) -> tuple[dict[str, Any], int | None] | None:
+        """Sends a request to a session that was asked before, by the connection that is open.
+
+        Nothing is opened or started: without a connection to the session of this process number it returns None.
+        """
+        with self.lock:
+            if self._socket is None or self._process != os.getpid() or session != self.hello.get("pid"):
+                return None
+            try:
+                reply, descriptor = self._exchange(message, None)
+            except (Lost, OSError):
+                return None
+        return checked(reply, descriptor)
+
+    def _exchange(self, message: dict[str, Any], memory: int | None) -> tuple[dict[str, Any], int | None]:
+        """Sends a request by the open connection, which is closed if that fails."""
+        assert self._socket is not None
+        try:
+            return exchange(self._socket, message, memory)
+        except KeyboardInterrupt:
+            self._interrupt()
+            raise
+        except BaseException:
+            # Half of a message may be on its way: nothing that follows could be read.
+            self._drop()
+            raise
 
     def close(self) -> None:
         """Closes the connection. The next request opens another one."""
-        with self._lock:
+        with self.lock:
             self._drop()
 
     def forget(self) -> None:
         """After a fork: the parent's connection and its lock are not this process's."""
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._drop()
 
     def _connect(self) -> bool:

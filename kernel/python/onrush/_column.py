@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _values
-from ._device import DeviceColumn, device_column
-from ._errors import needed
+from ._device import DeviceColumn, device_column_again
+from ._errors import OnrushError, needed
 from ._layout import Unreadable
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ class Column:
     read in place. Nulls become NaN (integers then become `float64`), NaT, or None.
 
     DLPack exports numbers without nulls, read-only. `__cuda_array_interface__` is there if the session has the column
-    on a GPU.
+    on a GPU, and if the frame's name still stands for this frame.
     """
 
     def __init__(self, frame: Frame, position: int) -> None:
         self._frame = frame
         self._position = position
-        self._on_device: tuple[DeviceColumn | None] | None = None
+        self._on_device: DeviceColumn | None = None
 
     @property
     def name(self) -> str:
@@ -137,9 +137,13 @@ class Column:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        column = self._device()
+        # `hasattr` passes every other exception on.
+        try:
+            column = self._device()
+        except OnrushError as error:
+            raise AttributeError(f"the column cannot be read on a GPU: {error.message}") from error
         if column is None:
-            raise AttributeError(f"the column {self.name!r} is on the host")
+            raise AttributeError("the column is on the host")
         return column.__cuda_array_interface__
 
     def __repr__(self) -> str:
@@ -159,16 +163,15 @@ class Column:
         return values
 
     def _device(self) -> DeviceColumn | None:
-        """The column on the device, if the session has it there under the frame's name."""
+        """The column on the device, if the session has it there and the frame's name still stands for the frame."""
         if self._on_device is None:
-            found = None
-            if self._frame.name is not None and self._kind() in _values.PLAIN and not self.null_count:
-                found = device_column(self._frame.name, self.name)
-                if found is not None and len(found) != len(self):
-                    # Another frame has the name by now.
-                    found = None
-            self._on_device = (found,)
-        return self._on_device[0]
+            name, origin = self._frame.name, self._frame._origin
+            if name is None or origin is None or name.startswith("%"):
+                return None
+            if self._kind() not in _values.PLAIN or self.null_count:
+                return None
+            self._on_device = device_column_again(name, self.name, *origin)
+        return self._on_device
 
     def _chunks(self) -> list[Any]:
         return [array.child(self._position) for array in self._frame._chunks()[1]]

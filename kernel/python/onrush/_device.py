@@ -272,11 +272,22 @@ class _ForTorch:
 
 
 def device_column(name: str, column: str) -> DeviceColumn | None:
-    """A column of a frame on its device, or None if the session has it on the host.
+    """A column of a frame on its device, or None if the session has it on the host."""
+    return _mapped(*SESSION.request({"op": "get_device", "name": name, "column": column}))
 
-    An emulated device has its memory on the host too.
+
+def device_column_again(name: str, column: str, object_id: int, session: int) -> DeviceColumn | None:
+    """A column of a frame that was got before, from the session that gave it.
+
+    It is None if the name stands for another object by now, and if no connection to that session is open.
     """
-    reply, descriptor = SESSION.request({"op": "get_device", "name": name, "column": column})
+    request = {"op": "get_device", "name": name, "column": column, "id": object_id}
+    answer = SESSION.request_again(session, request)
+    return None if answer is None else _mapped(*answer)
+
+
+def _mapped(reply: dict[str, Any], descriptor: int | None) -> DeviceColumn | None:
+    """The column of a reply. An emulated device has its memory on the host too."""
     if reply.get("on_host") or descriptor is None:
         if descriptor is not None:
             os.close(descriptor)

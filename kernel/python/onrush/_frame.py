@@ -22,7 +22,14 @@ class Frame:
     readable after the session has ended.
     """
 
-    def __init__(self, memory: Memory, layout: dict[str, Any], rows: int, name: str | None = None) -> None:
+    def __init__(
+        self,
+        memory: Memory,
+        layout: dict[str, Any],
+        rows: int,
+        name: str | None = None,
+        origin: tuple[int, int] | None = None,
+    ) -> None:
         self._memory = memory
         self._layout = layout
         self._rows = rows
@@ -30,6 +37,8 @@ class Frame:
         self._table: Any = None
         #: The name it was asked for, or None if it is the answer of a query.
         self.name = name
+        #: The number that the session gave to the object, and the process number of the session.
+        self._origin = origin
 
     def __len__(self) -> int:
         return self._rows
