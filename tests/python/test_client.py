@@ -42,13 +42,9 @@ def test_values_of_every_type(fake, name):
     fake.frames["all"] = tables.EVERY
     column = onrush.get("all", [name])[name]
     expected = tables.EVERY[name]
-    if pa.types.is_temporal(expected.type) and getattr(expected.type, "unit", "") == "ns":
-        # Python's timestamps have no nanoseconds.
-        expected = (
-            expected.cast(pa.timestamp("us", expected.type.tz), safe=False)
-            if pa.types.is_timestamp(expected.type)
-            else expected.cast(pa.time64("us"), safe=False)
-        )
+    if expected.type == pa.time64("ns"):
+        # Python's times of day have no nanoseconds.
+        expected = expected.cast(pa.time64("us"), safe=False)
     assert column.to_pylist() == expected.to_pylist()
     assert column.null_count == expected.null_count and len(column) == 3
 
@@ -144,6 +140,67 @@ def test_dlpack_refuses_what_it_cannot_describe(fake):
     assert np.from_dlpack(frame["i32"], copy=True).flags.writeable
     with pytest.raises(BufferError, match="host"):
         frame["i32"].__dlpack__(dl_device=(2, 0))
+
+
+NANOSECONDS = pa.table(
+    {
+        "t": pa.array([1, None, -1_000_000_001], pa.timestamp("ns")),
+        "tz": pa.array([1, None, 1_600_000_000_123_456_789], pa.timestamp("ns", "Europe/Berlin")),
+        "d": pa.array([1, None, -1], pa.duration("ns")),
+        "whole": pa.array([1000, None, -1000], pa.timestamp("ns")),
+        "list": pa.array([[1], None, [2, None]], pa.list_(pa.timestamp("ns"))),
+    }
+)
+
+
+def test_nanoseconds_are_kept(fake):
+    fake.frames["ns"] = NANOSECONDS
+    frame = onrush.get("ns")
+    for name in frame:
+        assert frame[name].to_pylist() == NANOSECONDS[name].to_pylist(), name
+    assert frame["t"].to_pylist()[0].nanosecond == 1 and frame["d"].to_pylist()[0].nanoseconds == 1
+    assert np.asarray(frame["t"]).dtype == "M8[ns]" and np.asarray(frame["d"]).dtype == "m8[ns]"
+    assert np.asarray(frame["t"]).view("i8")[[0, 2]].tolist() == [1, -1_000_000_001]
+    # A column of a dictionary is read by pyarrow, and so are the others then.
+    fake.frames["ns"] = NANOSECONDS.append_column("c", pa.array(["a", "b", "a"]).dictionary_encode())
+    frame = onrush.get("ns")
+    assert frame["t"].to_pylist()[0].nanosecond == 1 and np.asarray(frame["t"]).dtype == "M8[ns]"
+
+
+def test_times_that_python_has_not(fake):
+    fake.frames["far"] = pa.table({"t": pa.array([1 << 62, 0], pa.timestamp("us"))})
+    frame = onrush.get("far")
+    assert "…" in repr(frame) and "…" in repr(frame["t"])
+    with pytest.raises(OnrushError, match="9999") as caught:
+        frame["t"].to_pylist()
+    assert caught.value.code == "no-python-value"
+    assert np.asarray(frame["t"]).view("i8").tolist() == [1 << 62, 0]
+
+
+def test_values_without_their_package_are_an_error(fake, monkeypatch):
+    """Nobody computes with what a repr shows instead."""
+    import nanoarrow.iterator
+
+    def unknown(_):
+        raise NotImplementedError("nanoarrow does not know it")
+
+    fake.frames["ns"] = NANOSECONDS
+    frame = onrush.get("ns")
+    for name in ("pandas", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("t", "tz", "d", "list"):
+        with pytest.raises(OnrushError, match="pip install pandas") as caught:
+            frame[name].to_pylist()
+        assert caught.value.code == "missing-package"
+    assert frame["whole"].to_pylist()[0].microsecond == 1
+    assert "00:00:00.000000001, null, 1969-12-31 23:59:58.999999999" in repr(frame["t"])
+    assert np.asarray(frame["t"]).view("i8")[0] == 1
+    monkeypatch.setattr(nanoarrow.iterator, "iter_py", unknown)
+    assert "…" in repr(frame["whole"])
+    for call in (frame["whole"].to_pylist, lambda: frame["whole"].head(2)):
+        with pytest.raises(OnrushError, match="pip install pyarrow") as caught:
+            call()
+        assert caught.value.code == "missing-package"
 
 
 class FakeDriver:

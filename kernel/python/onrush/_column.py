@@ -86,7 +86,13 @@ class Column:
         return needed("numpy", "to_numpy").asarray(self)
 
     def to_pylist(self) -> list[Any]:
-        """The values as Python objects, with None for null."""
+        """The values as Python objects, with None for null.
+
+        Timestamps and durations with nanoseconds are those of pandas. Times of day are cut to microseconds.
+
+        # Errors
+        `OnrushError` if the values need a package that is not installed, or if Python has no objects for them.
+        """
         return self.head(len(self))
 
     @property
@@ -147,19 +153,26 @@ class Column:
         return column.__cuda_array_interface__
 
     def __repr__(self) -> str:
-        shown = ", ".join(fitted(text(value), 40) for value in self.head(min(SHOWN, len(self))))
+        shown = ", ".join(fitted(text(value), 40) for value in self._shown(min(SHOWN, len(self))))
         more = ", …" if len(self) > SHOWN else ""
         return f"{self.name}: {self.type} [{shown}{more}] ({len(self):,} rows)"
 
     def head(self, rows: int) -> list[Any]:
-        """The first values as Python objects."""
+        """The first values as Python objects, as of `to_pylist`."""
+        return self._head(rows, shown=False)
+
+    def _shown(self, rows: int) -> list[Any]:
+        """The first values, as objects or as strings that stand for them."""
+        return self._head(rows, shown=True)
+
+    def _head(self, rows: int, shown: bool) -> list[Any]:
         try:
             chunks = self._chunks()
         except Unreadable:
-            return self._pyarrow().slice(0, rows).to_pylist()
+            return _values.by_pyarrow(self._pyarrow().slice(0, rows), shown)
         values: list[Any] = []
         for chunk in chunks:
-            values += _values.python(chunk[0 : max(0, min(chunk.length, rows - len(values)))])
+            values += _values.python(chunk[0 : max(0, min(chunk.length, rows - len(values)))], shown)
         return values
 
     def _device(self) -> DeviceColumn | None:

@@ -150,7 +150,7 @@ class Frame:
     def _head(self) -> list[Sequence[Any]]:
         """The first rows, as Python values."""
         wanted = min(SHOWN, self._rows)
-        columns = [self._column(i).head(wanted) for i in range(len(self.columns))]
+        columns = [self._column(i)._shown(wanted) for i in range(len(self.columns))]
         return [[column[row] for column in columns] for row in range(wanted)]
 
     def _column(self, position: int) -> Column:

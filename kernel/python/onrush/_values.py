@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import decimal
+import sys
 import warnings
 from typing import Any
 
-from ._errors import optional
+from ._errors import OnrushError, optional
 
 #: NumPy's types of Arrow's, where both have the same values in memory.
 PLAIN = {
@@ -78,20 +80,31 @@ def filled(numpy: Any, chunk: Any, kind: str, numpy_type: str) -> Any:
     return values
 
 
-def python(chunk: Any) -> list[Any]:
-    """The values of an array as Python objects, with None for null."""
+#: The string of a value that cannot be shown.
+UNSHOWN = "…"
+
+
+def python(chunk: Any, shown: bool = False) -> list[Any]:
+    """The values of an array as Python objects, with None for null.
+
+    With `shown` a value that Python has no object for is a string.
+
+    # Errors
+    Without `shown`, `OnrushError` if the values need a package that is not installed, or if Python has no objects for
+    them.
+    """
     if not chunk.length:
         return []
     kind = kind_of(chunk.schema)[0]
     if kind == "struct":
         names = [child.name for child in chunk.schema.children]
-        fields = [python(_part(child, chunk.offset, chunk.length)) for child in chunk.children]
+        fields = [python(_part(child, chunk.offset, chunk.length), shown) for child in chunk.children]
         return _with_nulls(chunk, [dict(zip(names, row)) for row in zip(*fields)] if fields else [{}] * chunk.length)
     if kind in ("list", "large_list", "map"):
         offsets = _buffer(chunk, 1, "q" if kind == "large_list" else "i")[
             chunk.offset : chunk.offset + chunk.length + 1
         ]
-        items = python(_part(chunk.child(0), offsets[0], offsets[-1] - offsets[0]))
+        items = python(_part(chunk.child(0), offsets[0], offsets[-1] - offsets[0]), shown)
         if kind == "map":
             items = [tuple(entry.values()) for entry in items]
         return _with_nulls(chunk, [items[a - offsets[0] : b - offsets[0]] for a, b in zip(offsets, offsets[1:])])
@@ -99,11 +112,53 @@ def python(chunk: Any) -> list[Any]:
         from nanoarrow.c_schema import c_schema_view
 
         width = c_schema_view(chunk.schema).fixed_size
-        items = python(_part(chunk.child(0), chunk.offset * width, chunk.length * width))
+        items = python(_part(chunk.child(0), chunk.offset * width, chunk.length * width), shown)
         return _with_nulls(chunk, [items[i * width : (i + 1) * width] for i in range(chunk.length)])
     if kind.startswith("decimal"):
         return _decimals(chunk)
-    return _by_nanoarrow(chunk)
+    if kind in ("timestamp", "duration"):
+        from nanoarrow.c_schema import c_schema_view
+
+        view = c_schema_view(chunk.schema)
+        if view.time_unit == "ns":
+            return _nanoseconds(chunk, view, shown)
+    return _by_nanoarrow(chunk, shown)
+
+
+def _nanoseconds(chunk: Any, view: Any, shown: bool) -> list[Any]:
+    """Timestamps and durations as those of pandas, if it is imported or if Python's would lose digits."""
+    numbers = _buffer(chunk, 1, "q")[chunk.offset : chunk.offset + chunk.length]
+    is_valid = _with_nulls(chunk, [True] * chunk.length)
+    is_exact = all(number % 1000 == 0 for number, valid in zip(numbers, is_valid) if valid)
+    if shown:
+        values = _by_nanoarrow(chunk, shown)
+        return values if is_exact else [_nine_digits(value, number) for value, number in zip(values, numbers)]
+    pandas = sys.modules.get("pandas") if is_exact else optional("pandas")
+    if pandas is not None:
+        import numpy
+
+        plain_numbers = numpy.frombuffer(numbers, "i8")
+        if view.type == "duration":
+            return _with_nulls(chunk, pandas.TimedeltaIndex(plain_numbers.view("m8[ns]")).tolist())
+        index = pandas.DatetimeIndex(plain_numbers.view("M8[ns]"))
+        if view.timezone:
+            index = index.tz_localize("UTC").tz_convert(view.timezone)
+        return _with_nulls(chunk, index.tolist())
+    if is_exact:
+        return _by_nanoarrow(chunk, shown)
+    raise OnrushError(
+        "the column has nanoseconds, and times of Python have microseconds: this needs the package `pandas`",
+        ["pip install pandas", "or `numpy.asarray(column)`, which keeps the digits"],
+        code="missing-package",
+    )
+
+
+def _nine_digits(value: Any, number: int) -> Any:
+    """The text of a time that Python has cut to microseconds."""
+    if isinstance(value, datetime.datetime):
+        said = value.isoformat(" ", "microseconds")
+        return f"{said[:26]}{number % 1000:03}{said[26:]}"
+    return f"{number} ns" if isinstance(value, datetime.timedelta) else value
 
 
 def _part(array: Any, offset: int, length: int) -> Any:
@@ -142,16 +197,45 @@ def _decimals(chunk: Any) -> list[Any]:
     return _with_nulls(chunk, [decimal.Decimal(number).scaleb(-scale, exact) for number in numbers])
 
 
-def _by_nanoarrow(chunk: Any) -> list[Any]:
-    """By nanoarrow, or else by pyarrow. Python's timestamps have no nanoseconds."""
+def _by_nanoarrow(chunk: Any, shown: bool) -> list[Any]:
+    """By nanoarrow, or else by pyarrow. Python's times of day have no nanoseconds."""
     from nanoarrow.iterator import iter_py
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return list(iter_py(chunk))
-    except (KeyError, NotImplementedError, ValueError, OverflowError):
-        pyarrow = optional("pyarrow")
-        if pyarrow is None:
-            return ["…"] * chunk.length
-        return pyarrow.array(chunk).to_pylist()
+    except (KeyError, NotImplementedError, ValueError, OverflowError) as error:
+        pyarrow, failure = optional("pyarrow"), error
+    if pyarrow is not None:
+        return by_pyarrow(pyarrow.array(chunk), shown)
+    if shown:
+        return [UNSHOWN] * chunk.length
+    kind = chunk.schema._to_string()
+    if isinstance(failure, (ValueError, OverflowError)):
+        raise _no_values(kind, failure) from failure
+    raise OnrushError(
+        f"values of the type {kind} need the package `pyarrow`, which cannot be imported here",
+        ["pip install pyarrow"],
+        [str(failure)],
+        code="missing-package",
+    ) from failure
+
+
+def by_pyarrow(array: Any, shown: bool) -> list[Any]:
+    """The values of an array of pyarrow."""
+    try:
+        return array.to_pylist()
+    except (ValueError, OverflowError) as error:
+        if shown:
+            return [UNSHOWN] * len(array)
+        raise _no_values(array.type, error) from error
+
+
+def _no_values(kind: Any, error: Exception) -> OnrushError:
+    return OnrushError(
+        f"a value of the type {kind} cannot be an object of Python, whose times end with the year 9999",
+        ["`numpy.asarray` and `to_pyarrow` give the column as it is"],
+        [str(error)],
+        code="no-python-value",
+    )
