@@ -44,6 +44,26 @@ def python(onrush_bin, runtime_dir, data_dir):
     kernel.close()
 
 
+def test_literals_of_numpy():
+    import numpy as np
+    from onrush._magic import literal
+
+    values = {
+        np.bool_(True): "true",
+        np.int64(-3): "-3i64",
+        np.uint8(200): "200i64",
+        np.float64(2.5): "2.5f64",
+        np.float32(0.5): "0.5f64",
+        np.float64("nan"): "f64::NAN",
+        np.float64("-inf"): "f64::NEG_INFINITY",
+        np.str_("a"): 'String::from("a")',
+    }
+    for value, expected in values.items():
+        assert literal(value) == expected
+    assert literal(np.uint64(1 << 63)) is None and literal(np.datetime64("2020-01-01")) is None
+    assert literal(np.array([1])) is None
+
+
 def rust_kernels() -> list[int]:
     found = []
     for pid in processes.named("onrush"):
@@ -69,6 +89,8 @@ def test_forty_cells(python):
     assert text(ok("%%onrush -i df\ndf.shape()")) == "(3, 2)"
     ok("n, x, who, yes = 7, 2.5, 'Zo\u00eb \"quoted\" \\\\ \\n\U0001f980', True")
     assert text(ok("%%onrush -i n,x,who -i yes\n(n + 1, half(x), yes)")) == "(8, 1.25, true)"
+    ok("mean, count, no = np.array([1, 2]).mean(), np.int64(4), np.bool_(False)")
+    assert text(ok("%%onrush -i mean,count,no\n(half(mean), count + 1, !no)")) == "(0.75, 5, true)"
     ok('%%onrush\nassert_eq!(who, "Zo\u00eb \\"quoted\\" \\\\ \\n\U0001f980");')
     ok("columns = {'u': np.arange(4), 'v': ['a', 'b', 'c', 'd']}")
     assert text(ok("%%onrush -i columns\ncolumns.shape()")) == "(4, 2)"

@@ -71,17 +71,20 @@ def names_of(lists: Iterable[str]) -> list[str]:
 
 
 def literal(value: Any) -> str | None:
-    """A Rust expression for a number, a string or a truth value."""
+    """A Rust expression for a number, a string or a truth value, of Python or of NumPy."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.generic):
+        value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return f"{value}i64" if value in I64 else None
+        return f"{int(value)}i64" if value in I64 else None
     if isinstance(value, float):
         if value != value:
             return "f64::NAN"
         if value in (float("inf"), float("-inf")):
             return "f64::INFINITY" if value > 0 else "f64::NEG_INFINITY"
-        return f"{value!r}f64"
+        return f"{float(value)!r}f64"
     if isinstance(value, str):
         return f"String::from({quoted(value)})"
     return None
