@@ -76,6 +76,29 @@ def test_errors_of_packages_name_the_place(worker):
     assert "decoder.py" in plain(error) and "frames of packages" in plain(error)
 
 
+UNSAYABLE = """
+class Unsayable(Exception):
+    def __str__(self): raise ValueError("no text")
+    __repr__ = __str__
+class Odd(Exception):
+    exceptions = property(lambda self: 1 / 0)
+"""
+
+
+def test_errors_that_cannot_be_shown(worker):
+    worker.ok(UNSAYABLE)
+    error = worker.run("x = 1\nraise Unsayable()").error
+    assert (error["ename"], error["evalue"], error["line"]) == ("Unsayable", "<the message cannot be made>", 2)
+    assert "-->    2 | raise Unsayable()" in plain(error)
+    error = worker.run("raise KeyError(Unsayable())").error
+    assert (error["ename"], error["evalue"]) == ("KeyError", "<the message cannot be made>")
+    error = worker.run("raise Odd('odd')").error
+    assert (error["ename"], error["evalue"], plain(error)) == ("Odd", "odd", "Odd: odd")
+    error = worker.run("import sys; sys.exit(Unsayable())").error
+    assert (error["ename"], error["evalue"]) == ("SystemExit", "<the message cannot be made>")
+    assert worker.ok("x + 1").value == "2"
+
+
 def test_causes_are_shown(worker):
     error = worker.run("try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('bad') from e").error
     text = plain(error)

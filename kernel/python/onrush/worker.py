@@ -322,9 +322,9 @@ class Worker:
                 self._interrupts.is_running = False
         except SystemExit as error:
             self._interrupts.is_running = False
-            if error.code not in (None, 0):
+            if error.code is not None and not (isinstance(error.code, int) and int(error.code) == 0):
                 ok = False
-                self._fail("SystemExit", str(error.code), None, [])
+                self._fail("SystemExit", _said(error.code), None, [])
         except BaseException as error:
             self._interrupts.is_running = False
             ok = False
@@ -474,15 +474,22 @@ class Worker:
         )
 
     def _report(self, error: BaseException, name: str) -> None:
-        line = None
+        ename, evalue, line, lines = "Error", UNSAID, None, []
+        # Methods of the user's class run here. Their exceptions do not end the process.
+        with contextlib.suppress(BaseException):
+            ename = type(error).__name__
+            evalue = _said(error)
+            line = self._line(error, name)
+            lines = Report(self._cells).lines(error)
+        self._fail(ename, evalue, line, lines)
+
+    @staticmethod
+    def _line(error: BaseException, name: str) -> int | None:
+        """The line of the cell where it stopped."""
         if isinstance(error, SyntaxError) and error.filename == name:
-            line = error.lineno
-        else:
-            for frame, number in traceback.walk_tb(error.__traceback__):
-                if frame.f_code.co_filename == name:
-                    line = number
-        evalue = str(error)
-        self._fail(type(error).__name__, evalue, line, Report(self._cells).lines(error))
+            return error.lineno
+        lines = [number for frame, number in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == name]
+        return lines[-1] if lines else None
 
     def _fail(self, ename: str, evalue: str, line: int | None, lines: list[str]) -> None:
         lines = lines or [f"{RED}{ename}{OFF}: {evalue}"]
@@ -548,6 +555,18 @@ class Worker:
             if any(event & (select.POLLRDHUP | select.POLLHUP | select.POLLERR) for _, event in watch.poll()):
                 time.sleep(GRACE)
                 os._exit(0)
+
+
+#: The message of an error whose class cannot make one.
+UNSAID = "<the message cannot be made>"
+
+
+def _said(value: Any) -> str:
+    """`str` of the user's value."""
+    try:
+        return str(value)
+    except BaseException:
+        return UNSAID
 
 
 class Report:
