@@ -303,6 +303,11 @@ def test_inputs_and_outputs(fake):
     assert error["ename"] == "OnrushError" and "no variable `nothing`" in error["evalue"]
     error = worker.run("n = 5", outputs=["n"]).error
     assert "`-o n` takes a table" in error["evalue"]
+    # All outputs or none.
+    del fake.frames["%python:note-1:late"]
+    ran = worker.run("n = 5", outputs=["out", "n"])
+    assert "`-o n` takes a table" in ran.error["evalue"] and ran.done["outputs"] == []
+    assert list(fake.frames) == ["late"]
     error = worker.run("pass", inputs=["absent"]).error
     assert "absent" in error["evalue"] and error["line"] is None
     assert [r["notebook"] for r in fake.requests if r["op"] == "hello"] == ["note-1"]

@@ -331,6 +331,7 @@ class Worker:
             self._report(error, name)
         self._flush_all()
         if not ok:
+            self.release([private for _, private in outputs])
             outputs = []
         self._output.send({"type": "done", "id": cell.get("id"), "ok": ok, "outputs": outputs})
 
@@ -343,26 +344,33 @@ class Worker:
             setattr(self.main, name, _as(frame, form))
 
     def _give(self, names: list[str]) -> list[list[str]]:
-        """Publishes variables for the Jupyter kernel."""
+        """Publishes variables for the Jupyter kernel: all, or none if one is not a table."""
+        given: list[list[str]] = []
+        try:
+            for name in names:
+                given.append([name, self._give_one(name)])
+        except BaseException:
+            self.release([private for _, private in given])
+            raise
+        return given
+
+    def _give_one(self, name: str) -> str:
         import onrush
 
-        given = []
-        for name in names:
-            if name not in self.main.__dict__:
-                raise OnrushError(
-                    f"the cell has no variable `{name}`, which `-o {name}` asks for", [f"assign a table to `{name}`"]
-                )
-            private = f"%python:{self._notebook}:{name}"
-            try:
-                onrush.publish(self.main.__dict__[name], private)
-            except OnrushError as error:
-                if error.code != "not-a-table":
-                    raise
-                message = error.message.replace("`publish` takes", f"`-o {name}` takes")
-                raise OnrushError(message, error.help, error.notes, code=error.code) from None
-            self._published.add(private)
-            given.append([name, private])
-        return given
+        if name not in self.main.__dict__:
+            raise OnrushError(
+                f"the cell has no variable `{name}`, which `-o {name}` asks for", [f"assign a table to `{name}`"]
+            )
+        private = f"%python:{self._notebook}:{name}"
+        try:
+            onrush.publish(self.main.__dict__[name], private)
+        except OnrushError as error:
+            if error.code != "not-a-table":
+                raise
+            message = error.message.replace("`publish` takes", f"`-o {name}` takes")
+            raise OnrushError(message, error.help, error.notes, code=error.code) from None
+        self._published.add(private)
+        return private
 
     def release(self, names: list[str]) -> None:
         """Forgets what was published, once the Jupyter kernel has it."""
@@ -372,7 +380,7 @@ class Worker:
             self._published.discard(name)
             try:
                 onrush.unpublish(name)
-            except OnrushError:
+            except (OnrushError, OSError):
                 # A session that was restarted knows nothing of it.
                 continue
 
