@@ -342,6 +342,17 @@ def test_publish_of_pandas(fake):
         onrush.publish(doubled, "p")
 
 
+def test_publish_of_a_choice_of_columns(fake):
+    """The memory of the frame has all columns."""
+    fake.frames |= {"all": tables.EVERY, "dict": pa.table({"a": [1], "c": pa.array(["u"]).dictionary_encode()})}
+    onrush.publish(onrush.get("all", ["s", "i32"]), "slim")
+    assert fake.frames["slim"].equals(tables.EVERY.select(["s", "i32"]))
+    onrush.publish(onrush.get("dict", ["c"]), "slim")
+    assert fake.frames["slim"].equals(fake.frames["dict"].select(["c"]))
+    onrush.publish(onrush.get("all"), "whole")
+    assert fake.frames["whole"].equals(tables.EVERY)
+
+
 def test_publish_of_numpy(fake):
     onrush.publish(np.array([(1, 2.5)], dtype=[("a", "i4"), ("b", "f8")]), "p")
     assert fake.frames["p"].to_pydict() == {"a": [1], "b": [2.5]}

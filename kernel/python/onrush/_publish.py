@@ -46,7 +46,10 @@ Writer = Callable[[int], None]
 def writer(table: Any) -> Writer:
     """Chooses how a table is written. Packages that are not loaded yet are loaded only where nothing else can do it."""
     if isinstance(table, Frame):
-        return lambda descriptor: _write_all(descriptor, table._memory.view)
+        if table._layout.get("columns") is None:
+            return lambda descriptor: _write_all(descriptor, table._memory.view)
+        # The memory has more columns than the frame.
+        return _capsules(table)
     polars, pandas, pyarrow = (sys.modules.get(name) for name in ("polars", "pandas", "pyarrow"))
     if polars is not None:
         if isinstance(table, polars.DataFrame):
