@@ -342,6 +342,16 @@ def test_publish_of_pandas(fake):
         onrush.publish(doubled, "p")
 
 
+def test_publish_of_an_index_with_the_name_of_a_column(fake):
+    frame = pd.DataFrame({"x": [1], "y": [2]}, index=pd.Index([7], name="x"))
+    for table in (frame, frame.set_index(pd.MultiIndex.from_tuples([(1, 2)], names=["k", "k"]))):
+        with pytest.raises(OnrushError, match="level of the index") as caught:
+            onrush.publish(table, "p")
+        assert caught.value.code == "duplicate-column" and "reset_index(drop=True)" in str(caught.value)
+    onrush.publish(frame.reset_index(drop=True), "p")
+    assert fake.frames["p"].column_names == ["x", "y"]
+
+
 def test_publish_of_a_choice_of_columns(fake):
     """The memory of the frame has all columns."""
     fake.frames |= {"all": tables.EVERY, "dict": pa.table({"a": [1], "c": pa.array(["u"]).dictionary_encode()})}
@@ -373,6 +383,11 @@ REFUSED = {
     "a matrix as column": (lambda: {"a": np.zeros((2, 2))}, "2 dimensions"),
     "mixed values": (lambda: {"a": [1, "x"]}, "'a' cannot be Arrow"),
     "mixed values of pandas": (lambda: pd.DataFrame({"a": [1, "x"]}), "column a"),
+    "large integers": (lambda: {"a": [1 << 70]}, "at most 64 bits"),
+    "large integers of NumPy": (lambda: {"a": np.array([1 << 70, 1])}, "at most 64 bits"),
+    "large integers of pandas": (lambda: pd.DataFrame({"a": [1 << 70, 1]}), "at most 64 bits"),
+    "large integers of Polars": (lambda: pl.DataFrame({"a": [1 << 70]}), "at most 64 bits"),
+    "half a surrogate pair": (lambda: {"a": ["\ud800"]}, "leave halves of surrogate pairs out"),
 }
 
 
@@ -606,6 +621,11 @@ if "pandas" not in sys.argv[1]:
     pandas = frame.to_pandas()
     print(pandas.dtypes.tolist(), pandas["s"].isna().tolist())
     onrush.publish(pandas, "pandas")
+onrush.publish(onrush.get("lists", ["s"]), "slim")
+try:
+    onrush.publish({"large": [1 << 70]}, "p")
+except onrush.OnrushError as error:
+    print(error)
 try:
     frame.to_pyarrow()
 except onrush.OnrushError as error:
@@ -617,7 +637,7 @@ except onrush.OnrushError as error:
 """
 
 
-@pytest.mark.parametrize("absent", ["pyarrow,polars", "pyarrow,polars,pandas"])
+@pytest.mark.parametrize("absent", ["pyarrow", "pyarrow,polars", "pyarrow,polars,pandas"])
 def test_nanoarrow_is_enough(fake, absent):
     environment = os.environ | {"PYTHONPATH": str(Path(onrush.__file__).parents[1])}
     ran = subprocess.run(
@@ -627,6 +647,7 @@ def test_nanoarrow_is_enough(fake, absent):
     lists = {"a": [1, None], "f": [1.5, 2.0], "s": ["x", None], "b": [True, False], "e": [b"z", None]}
     assert fake.frames["lists"].to_pydict() == lists and fake.frames["stream"].to_pydict() == lists
     assert fake.frames["arrays"]["a"].type == pa.uint16() and fake.frames["arrays"]["t"].null_count == 1
+    assert fake.frames["slim"].to_pydict() == {"s": lists["s"]} and "at most 64 bits" in ran.stdout
     assert fake.frames["again"].equals(fake.frames["arrays"])
     assert (
         "missing-package" in ran.stdout

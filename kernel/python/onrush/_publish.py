@@ -5,7 +5,9 @@ from __future__ import annotations
 import fcntl
 import io
 import os
+import struct
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Callable
 
@@ -15,6 +17,8 @@ from ._frame import Frame
 F_ADD_SEALS = 1033
 #: Of `F_SEAL_SEAL`, `SHRINK`, `GROW` and `WRITE`.
 ALL_SEALS = 0x1 | 0x2 | 0x4 | 0x8
+#: Exceptions of pyarrow, Polars and nanoarrow at values that they cannot convert.
+UNCONVERTED = (TypeError, ValueError, KeyError, OverflowError, NotImplementedError, struct.error)
 
 
 def sealed(table: Any) -> int:
@@ -98,6 +102,9 @@ def _file(descriptor: int) -> io.FileIO:
 
 
 def _polars(polars: Any, table: Any) -> Writer:
+    for name, kind in table.schema.items():
+        if str(kind) in ("Int128", "UInt128"):
+            raise OnrushError(f"the column {name!r} has integers of 128 bits", [LARGE], code="not-arrow")
     level = getattr(polars, "CompatLevel", None)
     options: dict[str, Any] = {} if level is None else {"compat_level": level.oldest()}
 
@@ -126,26 +133,50 @@ def _pyarrow(pyarrow: Any, table: Any) -> Writer:
 
 def _pandas(pandas: Any, table: Any) -> Writer:
     """Levels of an index that have names become columns, as `reset_index` makes them. Other indices are left out."""
-    named = [name for name in table.index.names if name is not None]
-    if named:
-        table = table.reset_index(level=named)
+    levels = {i: str(name) for i, name in enumerate(table.index.names) if name is not None}
+    repeated = _repeated([*levels.values(), *map(str, table.columns)])
+    if repeated is not None:
+        if repeated not in levels.values():
+            raise OnrushError(f"two columns have the name {repeated!r}", ["rename one"], code="duplicate-column")
+        raise OnrushError(
+            f"a level of the index has the name of another column, {repeated!r}",
+            ["`.reset_index(drop=True)` leaves the index out, and `.rename_axis(...)` gives it another name"],
+            code="duplicate-column",
+        )
+    if levels:
+        try:
+            table = table.reset_index(level=list(levels))
+        except UNCONVERTED as error:
+            raise _not_arrow(error, help="`.reset_index(drop=True)` leaves the index out") from error
     labels = [str(label) for label in table.columns]
-    repeated = sorted({label for label in labels if labels.count(label) > 1})
-    if repeated:
-        raise OnrushError(f"two columns have the name {repeated[0]!r}", ["rename one"], code="duplicate-column")
+    if (repeated := _repeated(labels)) is not None:
+        raise OnrushError(f"two columns have the name {repeated!r}", ["rename one"], code="duplicate-column")
     pyarrow = optional("pyarrow")
     if pyarrow is None:
         return _columns({label: table.iloc[:, i] for i, label in enumerate(labels)})
     try:
         return _pyarrow(pyarrow, pyarrow.Table.from_pandas(table, preserve_index=False).replace_schema_metadata(None))
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
+    except UNCONVERTED as error:
         raise _not_arrow(error) from error
 
 
-def _not_arrow(error: BaseException, column: str | None = None) -> OnrushError:
+def _repeated(labels: list[str]) -> str | None:
+    """The first label that is there twice."""
+    return next((label for label, count in Counter(labels).items() if count > 1), None)
+
+
+def _not_arrow(error: BaseException, column: str | None = None, help: str | None = None) -> OnrushError:
     said = "; ".join(str(part) for part in error.args) or type(error).__name__
+    if isinstance(error, UnicodeError):
+        said, help = str(error), "leave halves of surrogate pairs out: they are not text"
     message = "a column cannot be Arrow" if column is None else f"the column {column!r} cannot be Arrow"
-    return OnrushError(message, ["give each column values of one type"], [said], code="not-arrow")
+    if help is None:
+        is_large = isinstance(error, OverflowError) or "too large" in said or "too big" in said
+        help = LARGE if is_large else "give each column values of one type"
+    return OnrushError(message, [help], [said], code="not-arrow")
+
+
+LARGE = "integers have at most 64 bits: convert larger ones to `float` or `str`"
 
 
 def _capsules(table: Any) -> Writer:
@@ -157,7 +188,7 @@ def _capsules(table: Any) -> Writer:
     if pyarrow is not None:
         try:
             stream = pyarrow.table(table)
-        except (TypeError, pyarrow.ArrowInvalid) as error:
+        except UNCONVERTED as error:
             raise _not_arrow(error) from error
         return _pyarrow(pyarrow, stream)
     if ipc is None:
@@ -225,14 +256,20 @@ def _columns(columns: dict[Any, Any]) -> Writer:
             for name, values in columns.items():
                 arrays[name] = _arrow_array(pyarrow, values)
             return _pyarrow(pyarrow, pyarrow.table(arrays))
-        except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError) as error:
+        except UNCONVERTED as error:
             raise _not_arrow(error, name) from error
-    polars = optional("polars")
+    pandas = sys.modules.get("pandas")
+    # Polars takes a Series of pandas by pyarrow.
+    is_of_pandas = pandas is not None and any(isinstance(v, (pandas.Series, pandas.Index)) for v in columns.values())
+    polars = None if is_of_pandas else optional("polars")
     if polars is not None:
         try:
-            return _polars(polars, polars.DataFrame(columns))
-        except (TypeError, ValueError, polars.exceptions.PolarsError) as error:
-            raise _not_arrow(error) from error
+            series = []
+            for name, values in columns.items():
+                series.append(polars.Series(name, values))
+            return _polars(polars, polars.DataFrame(series))
+        except (*UNCONVERTED, polars.exceptions.PolarsError) as error:
+            raise _not_arrow(error, name) from error
     return _capsules(_by_nanoarrow(columns))
 
 
@@ -269,7 +306,7 @@ def _by_nanoarrow(columns: dict[str, Any]) -> Any:
     for name, values in columns.items():
         try:
             array = _nanoarrow_array(nanoarrow, c_array, values)
-        except (TypeError, ValueError, KeyError, NotImplementedError) as error:
+        except UNCONVERTED as error:
             raise _not_arrow(error, name) from error
         length = array.length
         arrays.append(array)
