@@ -32,8 +32,8 @@ use crate::thread_pool::Threads;
 const REPORT: Duration = Duration::from_millis(150);
 /// When memory runs out the kernel ends processes of a high score first: the engine can be rebuilt, notebooks cannot.
 const OOM_SCORE: &str = "600";
-/// The signal that ends the engine after a fatal error of the device. An exit would run the destructors of libraries that
-/// other threads still use.
+/// The signal that ends the engine after a fatal error of the device. An exit would run the destructors of libraries
+/// that other threads still use.
 pub const LOST: Signal = Signal::PROF;
 /// What ends the engine after a query was stopped and a function of a `%%cuda` cell went on. No exit: that would wait
 /// for a GPU's kernel.

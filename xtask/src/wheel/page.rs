@@ -1,5 +1,5 @@
-//! The page of a package on the index: README.md without what leads nowhere there. The repository has no public address,
-//! so the page has no relative links and no pictures.
+//! The page of a package on the index: README.md without what leads nowhere there. The repository has no public
+//! address, so the page has no relative links and no pictures.
 
 /// A line that begins or ends a code block.
 const FENCE: &str = "```";

@@ -416,8 +416,8 @@ fn validated(spec: Spec, frame: &Frame, target: Tree, how: Cv, at: Span) -> Fram
 /// Trains and scores on folds for each value of one parameter (`sklearn.model_selection.validation_curve`).
 ///
 /// The frame has a row for each value and fold. Its columns are the name of the parameter, `fold`, `fit_time`,
-/// `score_time`, `test_score` and `train_score`; several scorers give `test_<scorer>` and `train_<scorer>`. The path of a
-/// parameter goes through the steps of a pipeline: `"ridge__alpha"`.
+/// `score_time`, `test_score` and `train_score`; several scorers give `test_<scorer>` and `train_<scorer>`. The path of
+/// a parameter goes through the steps of a pipeline: `"ridge__alpha"`.
 ///
 /// `validation_curve(&Ridge::new(), &houses, "price", "alpha", [0.1, 1.0, 10.0], cv(5))`
 ///

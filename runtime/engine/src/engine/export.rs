@@ -118,8 +118,8 @@ impl Engine {
     }
 }
 
-/// Bytes that a copy in shared memory takes while it is made. They are the file, and its batch before it is written; also
-/// all batches as one, and plain strings.
+/// Bytes that a copy in shared memory takes while it is made. They are the file, and its batch before it is written;
+/// also all batches as one, and plain strings.
 fn copy_bytes(table: &Table) -> u64 {
     let columns = || table.batches().iter().flat_map(|batch| batch.columns());
     let all: u64 = columns().map(own_bytes).sum();

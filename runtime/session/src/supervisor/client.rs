@@ -143,7 +143,7 @@ impl Conversation<'_> {
             Ask::Publish { name } => {
                 check_name(&name)?;
                 let rows = descriptor.ok_or_else(|| bad_request("`publish` comes with a descriptor of the rows"))?;
-                let (id, schema) = self.from_arrow(rows)?;
+                let (id, schema) = self.receive_rows(rows)?;
                 self.publish(&name, id, &schema)
             }
             Ask::Unpublish { name } => {
@@ -286,7 +286,7 @@ impl Conversation<'_> {
     }
 
     /// A frame of the rows in a descriptor: an Arrow IPC file or stream.
-    fn from_arrow(&self, rows: OwnedFd) -> Result<(FrameId, Schema), Diagnostic> {
+    fn receive_rows(&self, rows: OwnedFd) -> Result<(FrameId, Schema), Diagnostic> {
         let damaged = |error: &dyn std::fmt::Display| {
             let message = format!("the rows cannot be read as an Arrow IPC file or stream: {error}");
             Diagnostic::error(Class::Data, "arrow", message)
