@@ -384,8 +384,8 @@ fn failure(error: &Diagnostic) -> Value {
     })
 }
 
-/// The next request, and the descriptor that came with it. A request that is not JSON of the protocol is an error text.
-#[expect(clippy::type_complexity, reason = "an outer error ends the connection, an inner one is answered")]
+/// The next request, and the descriptor that came with it. An outer error ends the connection. A request that is not
+/// JSON of the protocol is an inner error, which is answered.
 fn read(
     stream: &UnixStream,
     longest: usize,

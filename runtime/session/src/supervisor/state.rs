@@ -41,7 +41,7 @@ pub(super) struct State {
     pub notebooks: HashMap<NotebookId, Notebook>,
     pub published: BTreeMap<String, ObjectId>,
     /// The notebooks that published private names.
-    private: HashMap<String, NotebookId>,
+    pub private: HashMap<String, NotebookId>,
     /// What steps under way have read, until their frames are made.
     pub read: HashMap<ObjectId, Vec<FileMark>>,
     pub attached: u32,
