@@ -1,5 +1,6 @@
 """What the tests of the Python package share: a fake session, a worker, and the package itself."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,25 @@ sys.path[:0] = [str(ROOT / "kernel/python"), str(ROOT / "tests/session"), str(RO
 
 from fake_session import FakeSession  # noqa: E402
 from worker_process import WorkerProcess  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _connection_ends():
+    """Other tests of this process wait for the end of a session that nobody is attached to."""
+    yield
+    import onrush._client as client
+
+    client.SESSION.close()
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_arrive():
+    """A shell starts programs in the background with SIGINT ignored, and Python then leaves it so."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
