@@ -3,6 +3,8 @@
 import contextlib
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -310,3 +312,49 @@ def names_are_left_as_found():
     with contextlib.suppress(OnrushError):
         for name in list(onrush.names()):
             onrush.unpublish(name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user_gets_nothing():
+    onrush.publish({"x": [1]}, "secret")
+    path = client.session_socket()
+    outer = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
+    before = stat.S_IMODE(path.parent.stat().st_mode), stat.S_IMODE(path.stat().st_mode)
+    assert before[0] == 0o700
+
+    def as_nobody() -> str:
+        """What another user gets by the socket's own path: an error, or the bytes of an answer."""
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+                with socket.socket(socket.AF_UNIX) as opened:
+                    opened.settimeout(10)
+                    opened.connect(f"/proc/self/fd/{outer}/{path.name}")
+                    opened.sendall(client.MAGIC)
+                    client.send(opened, {"op": "hello", "pid": os.getpid()})
+                    found = opened.recv(100)
+            except OSError as error:
+                found = type(error).__name__.encode()
+            finally:
+                os.write(theirs, found or b"closed")
+                os._exit(0)
+        os.close(theirs)
+        os.waitpid(child, 0)
+        with os.fdopen(ours, "rb") as answer:
+            return answer.read().decode()
+
+    try:
+        assert as_nobody() == "PermissionError"
+        # Where the folder is open to all, the session looks at the user.
+        path.parent.chmod(0o711)
+        path.chmod(0o666)
+        assert as_nobody() in ("closed", "BrokenPipeError", "ConnectionResetError")
+    finally:
+        path.parent.chmod(before[0])
+        path.chmod(before[1])
+        os.close(outer)
+    assert len(onrush.get("secret")) == 1
