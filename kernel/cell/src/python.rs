@@ -21,7 +21,7 @@ impl SharedWorker {
         self.0.lock()
     }
 
-    /// Descriptors that are readable when the worker has something to say; none if there is no worker.
+    /// Descriptors that are readable when the worker has something to say. Empty without a worker.
     pub fn descriptors(&self) -> Vec<RawFd> {
         self.lock().as_ref().map_or(Vec::new(), Worker::descriptors)
     }

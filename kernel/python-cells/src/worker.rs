@@ -394,7 +394,7 @@ fn guard(group: Pid) -> Option<Child> {
     let script = format!("read end; kill -9 -{}", group.as_raw_pid());
     let mut command = Command::new("/bin/sh");
     command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    // In a group of its own: a signal to the group of the kernel process does not end it.
+    // In a separate process group: a signal to the group of the kernel process does not end it.
     command.process_group(0).spawn().ok()
 }
 

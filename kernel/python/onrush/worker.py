@@ -304,7 +304,7 @@ class Worker:
         line = self._lines.readline()
         text = json.loads(line).get("text") if line else None
         if text is None:
-            raise EOFError("there is no front end that can be asked")
+            raise EOFError("the front end cannot ask for input")
         return str(text)
 
     def execute(self, cell: dict[str, Any]) -> None:

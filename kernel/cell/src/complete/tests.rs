@@ -182,7 +182,7 @@ fn python_cells_offer_options_and_frames_and_nothing_of_rust() {
     assert_eq!(candidates("%%python -i flights -|"), ["--as", "-i", "-o"]);
     assert_eq!(candidates("%%python -o flights --as=po|"), ["polars"]);
     assert!(candidates("%%python -o fl|").is_empty());
-    // There is no worker.
+    // No worker runs.
     assert!(candidates("%%python -i flights\nfl|").is_empty());
 }
 
