@@ -7,12 +7,19 @@
 pub mod cluster;
 pub mod compose;
 pub mod decomposition;
+pub mod ensemble;
+pub mod feature_selection;
 pub mod foreign;
 pub mod linear;
+pub mod manifold;
+pub mod mixture;
 pub mod neighbors;
+pub mod neural;
 pub mod number;
 pub mod prepare;
 pub mod select;
+pub mod svm;
+pub mod text;
 pub mod trees;
 
 use serde::{Deserialize, Serialize};
@@ -360,6 +367,10 @@ pub struct EstimatorInfo {
     pub missing: bool,
     /// Takes categories: strings and dictionaries.
     pub categories: bool,
+    /// Takes strings as documents.
+    pub text: bool,
+    /// Takes sparse features as they are. Others get them as dense columns.
+    pub sparse: bool,
 }
 
 impl EstimatorInfo {
@@ -388,7 +399,7 @@ macro_rules! rows_of_table {
     )*) => {{
         #[allow(unused_imports, reason = "a family may use none of them")]
         use $crate::learn::{AttributeType, Check::*, EstimatorInfo, EstimatorKind, Param, ParamInfo, ParamType};
-        vec![$(EstimatorInfo {
+        let rows: Vec<EstimatorInfo> = vec![$(EstimatorInfo {
             name: stringify!($name),
             kind: EstimatorKind::$kind,
             doc: concat!($($doc, "\n"),*),
@@ -403,7 +414,10 @@ macro_rules! rows_of_table {
             device: [$(stringify!($flag)),*].contains(&"device"),
             missing: [$(stringify!($flag)),*].contains(&"missing"),
             categories: [$(stringify!($flag)),*].contains(&"categories"),
-        }),*]
+            text: [$(stringify!($flag)),*].contains(&"text"),
+            sparse: [$(stringify!($flag)),*].contains(&"sparse"),
+        }),*];
+        rows
     }};
 }
 
@@ -415,10 +429,17 @@ pub fn table() -> &'static [EstimatorInfo] {
         all.extend(crate::linear_estimators!(rows_of_table));
         all.extend(crate::cluster_estimators!(rows_of_table));
         all.extend(crate::decomposition_estimators!(rows_of_table));
+        all.extend(crate::mixture_estimators!(rows_of_table));
+        all.extend(crate::manifold_estimators!(rows_of_table));
         all.extend(crate::neighbors_estimators!(rows_of_table));
+        all.extend(crate::svm_estimators!(rows_of_table));
+        all.extend(crate::neural_estimators!(rows_of_table));
         all.extend(crate::tree_estimators!(rows_of_table));
+        all.extend(crate::ensemble_estimators!(rows_of_table));
         all.extend(crate::foreign_estimators!(rows_of_table));
         all.extend(crate::prepare_estimators!(rows_of_table));
+        all.extend(crate::text_estimators!(rows_of_table));
+        all.extend(crate::feature_selection_estimators!(rows_of_table));
         all.extend(crate::compose_estimators!(rows_of_table));
         all.extend(crate::select_estimators!(rows_of_table));
         all

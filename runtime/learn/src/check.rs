@@ -128,7 +128,7 @@ pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
     if data.rows == 0 {
         return Err(Error::new(ErrorKind::NoRows, format!("{estimator} got no rows")));
     }
-    if data.width() == 0 {
+    if data.total_width() == 0 {
         return Err(Error::new(ErrorKind::NoFeatures, format!("{estimator} got no features")));
     }
     if info.kind == EstimatorKind::Classifier && data.classes.len() < 2 {

@@ -1,11 +1,14 @@
 //! The data of a training: columns of numbers, with names.
 
+pub mod sparse;
 pub mod values;
 
 use onrush_dense::Matrix;
 use rayon::prelude::*;
 
+use self::sparse::Sparse;
 use crate::device::DeviceRows;
+use crate::error::{Error, ErrorKind};
 use crate::sums;
 
 /// The kind of the values of a column.
@@ -57,6 +60,8 @@ impl Column {
 pub struct Data {
     pub rows: usize,
     pub features: Vec<Column>,
+    /// Sparse features, which come after the others.
+    pub sparse: Option<Sparse>,
     /// The name of the target. Empty if there is none.
     pub target: String,
     /// For each row the value of a regressor's target, or the position of the class in `classes`. Empty if there is no
@@ -82,8 +87,33 @@ impl Data {
         Data { rows: features.first().map_or(0, |c| c.values.len()), features, ..Data::default() }
     }
 
+    /// How many dense features there are.
     pub fn width(&self) -> usize {
         self.features.len()
+    }
+
+    /// How many features there are, dense and sparse ones.
+    pub fn total_width(&self) -> usize {
+        self.width() + self.sparse.as_ref().map_or(0, Sparse::width)
+    }
+
+    /// The same rows with all features as dense columns.
+    ///
+    /// # Errors
+    /// If they have more than 2^27 cells. `estimator` is for the message.
+    pub fn to_dense(&self, estimator: &str) -> Result<Data, Error> {
+        const MOST_CELLS: usize = 1 << 27;
+        let Some(sparse) = &self.sparse else { return Ok(self.clone()) };
+        if self.rows.saturating_mul(sparse.width()) > MOST_CELLS {
+            let (rows, width) = (self.rows, sparse.width());
+            let message = format!("{estimator} takes dense features, and {rows} rows x {width} terms do not fit");
+            return Err(Error::new(ErrorKind::Size, message)
+                .help("set `max_features` or `min_df` of the vectorizer")
+                .help("or take an estimator of sparse features: LogisticRegression, LinearSVC, MultinomialNB, \
+                       SGDClassifier, Ridge, TruncatedSVD"));
+        }
+        let features = self.features.iter().cloned().chain(sparse.to_columns()).collect();
+        Ok(Data { features, sparse: None, ..self.clone() })
     }
 
     pub fn names(&self) -> Vec<String> {
@@ -146,6 +176,7 @@ impl Data {
         Data {
             rows: rows.len(),
             features: features.collect(),
+            sparse: self.sparse.as_ref().map(|sparse| sparse.take(rows)),
             target: self.target.clone(),
             y: if self.y.is_empty() { Vec::new() } else { pick(&self.y) },
             classes: self.classes.clone(),
@@ -156,11 +187,12 @@ impl Data {
         }
     }
 
-    /// The same rows, target and weights with other features, and without evaluation sets.
+    /// The same rows, target and weights with other features, none of them sparse, and without evaluation sets.
     pub fn with_features(&self, features: Vec<Column>) -> Data {
         Data {
             rows: self.rows,
             features,
+            sparse: None,
             target: self.target.clone(),
             y: self.y.clone(),
             classes: self.classes.clone(),

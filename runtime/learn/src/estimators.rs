@@ -169,7 +169,7 @@ type TrainFamily = fn(&Spec, &Data, &Run<'_>) -> Option<Result<Any, Error>>;
 
 /// Trains an estimator without other ones inside. `None` if it has some, or is not in the table.
 pub(crate) fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
-    const FAMILIES: [TrainFamily; 7] = [
+    const FAMILIES: [TrainFamily; 14] = [
         onrush_wire::linear_estimators!(train_family),
         onrush_wire::cluster_estimators!(train_family),
         onrush_wire::decomposition_estimators!(train_family),
@@ -177,6 +177,13 @@ pub(crate) fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<
         onrush_wire::tree_estimators!(train_family),
         onrush_wire::foreign_estimators!(train_family),
         onrush_wire::prepare_estimators!(train_family),
+        onrush_wire::mixture_estimators!(train_family),
+        onrush_wire::manifold_estimators!(train_family),
+        onrush_wire::svm_estimators!(train_family),
+        onrush_wire::neural_estimators!(train_family),
+        onrush_wire::ensemble_estimators!(train_family),
+        onrush_wire::text_estimators!(train_family),
+        onrush_wire::feature_selection_estimators!(train_family),
     ];
     FAMILIES.iter().find_map(|train| train(spec, data, run))
 }

@@ -1,6 +1,6 @@
 //! Trains any estimator.
 
-use onrush_wire::learn::{Grid, Param, Spec, Splitter};
+use onrush_wire::learn::{EstimatorKind, Grid, Param, Spec, Splitter, info as estimator};
 
 use crate::check;
 use crate::compose;
@@ -17,6 +17,14 @@ use crate::select::{Fold, candidates, search, validate};
 /// If a parameter or the data are not what the estimator takes, and if the user stops the training.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     check::spec(spec)?;
+    let dense;
+    let data = match estimator(&spec.estimator) {
+        Some(info) if data.sparse.is_some() && !info.sparse && info.kind != EstimatorKind::Meta => {
+            dense = data.to_dense(&spec.estimator)?;
+            &dense
+        }
+        _ => data,
+    };
     check::data(spec, data)?;
     let model = match spec.estimator.as_str() {
         "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,

@@ -224,6 +224,13 @@ onrush_wire::neighbors_estimators!(family);
 onrush_wire::tree_estimators!(family);
 onrush_wire::foreign_estimators!(family);
 onrush_wire::prepare_estimators!(family);
+onrush_wire::mixture_estimators!(family);
+onrush_wire::manifold_estimators!(family);
+onrush_wire::svm_estimators!(family);
+onrush_wire::neural_estimators!(family);
+onrush_wire::ensemble_estimators!(family);
+onrush_wire::text_estimators!(family);
+onrush_wire::feature_selection_estimators!(family);
 onrush_wire::compose_estimators!(family);
 onrush_wire::select_estimators!(family);
 

@@ -1,0 +1,1 @@
+//! Manifolds: maps of rows in two or three dimensions.

@@ -1,0 +1,1 @@
+//! Mixtures of normal distributions, and discriminant analysis.

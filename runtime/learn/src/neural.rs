@@ -1,0 +1,1 @@
+//! Models trained by stochastic gradients: linear ones and perceptrons of several layers.

@@ -1,0 +1,1 @@
+//! Text: documents as counts of terms. Their outputs are sparse.
