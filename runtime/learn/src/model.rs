@@ -55,6 +55,15 @@ pub trait Model: Send + Sync {
     /// If a value cannot be used, such as a category that was not seen in training.
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error>;
 
+    /// The scores that a classifier decides by, as in scikit-learn's `decision_function`: one column for two classes
+    /// (above 0 is the second class), else one for each class. `None`: it has no such scores.
+    ///
+    /// # Errors
+    /// As [`Model::apply`].
+    fn decision(&self, _data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        Ok(None)
+    }
+
     /// An attribute by its name in the table of estimators. `features` are those of the training.
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute>;
 
