@@ -19,7 +19,7 @@ macro_rules! foreign_estimators {
         $crate::foreign_estimators! {
             $($next)* {
                 /// Rounds of boosting.
-                n_estimators: Int = 100, AtLeast(0.0);
+                n_estimators: Int = 100, Within(0.0, 10_000_000.0);
                 /// Depth of a tree at most. 0 means no limit. The library's default is 6.
                 max_depth: Int = None, AtLeast(0.0);
                 /// Leaves of a tree at most. 0 means no limit.

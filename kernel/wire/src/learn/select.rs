@@ -18,7 +18,7 @@ macro_rules! select_estimators {
             /// Tries some combinations of parameters by cross-validation, and trains the best one on all rows.
             RandomizedSearchCV: Meta [missing categories] {
                 /// How many combinations are tried.
-                n_iter: Int = 10, AtLeast(1.0);
+                n_iter: Int = 10, Within(1.0, 1_000_000.0);
                 /// The scorer, such as `"roc_auc"`. Without one: accuracy for classes, else r2.
                 scoring: Str = None, Any;
                 /// Whether the best parameters are trained on all rows. Without, the search predicts nothing.

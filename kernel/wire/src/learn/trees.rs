@@ -60,7 +60,7 @@ macro_rules! tree_estimators {
                 /// Learning rate (shrinkage) applied to each tree.
                 learning_rate: Float = 0.1, Above(0.0);
                 /// The largest number of rounds. Each one adds a tree, or for more than two classes one for each class.
-                max_iter: Int = 100, AtLeast(1.0);
+                max_iter: Int = 100, Within(1.0, 1_000_000.0);
                 /// The largest number of leaves of a tree. `None`: no limit.
                 max_leaf_nodes: Any = 31, AtLeast(2.0);
                 /// The largest depth of a tree. `None`: no limit.
@@ -147,7 +147,7 @@ macro_rules! tree_estimators {
             /// split.
             RandomForestClassifier: Classifier [missing categories] {
                 /// Number of trees.
-                n_estimators: Int = 100, AtLeast(1.0);
+                n_estimators: Int = 100, Within(1.0, 1_000_000.0);
                 $($class_criterion)*
                 $($node)*
                 /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
@@ -169,7 +169,7 @@ macro_rules! tree_estimators {
             /// The mean of many decision trees for numbers, each on a bootstrap sample.
             RandomForestRegressor: Regressor [missing categories] {
                 /// Number of trees.
-                n_estimators: Int = 100, AtLeast(1.0);
+                n_estimators: Int = 100, Within(1.0, 1_000_000.0);
                 $($criterion)*
                 $($node)*
                 /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
@@ -190,7 +190,7 @@ macro_rules! tree_estimators {
             /// split.
             ExtraTreesClassifier: Classifier [missing categories] {
                 /// Number of trees.
-                n_estimators: Int = 100, AtLeast(1.0);
+                n_estimators: Int = 100, Within(1.0, 1_000_000.0);
                 $($class_criterion)*
                 $($node)*
                 /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
@@ -212,7 +212,7 @@ macro_rules! tree_estimators {
             /// The mean of many decision trees for numbers, each with random thresholds.
             ExtraTreesRegressor: Regressor [missing categories] {
                 /// Number of trees.
-                n_estimators: Int = 100, AtLeast(1.0);
+                n_estimators: Int = 100, Within(1.0, 1_000_000.0);
                 $($criterion)*
                 $($node)*
                 /// Features that are drawn for each split: a number, a share up to 1.0, `sqrt`, `log2`, or `None` for
