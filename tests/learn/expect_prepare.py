@@ -148,8 +148,15 @@ def case(
     values = {n: [plain(v) for v in np.ravel(getattr(fitted, n + "_"))] for n in attributes}
     values.update(attribute_values(fitted) if attribute_values else {})
     stride = STRIDE if len(out) > 20 else 1
+    back = {}
+    if hasattr(model, "inverse_transform") and not cross and not isinstance(model, (SimpleImputer, VarianceThreshold)):
+        undone = np.asarray(fitted.inverse_transform(out.copy()), dtype=object)
+        back["inverse"] = [
+            [None if v is None or v != v else plain(v) for v in undone[::stride, k]] for k in range(undone.shape[1])
+        ]
     CASES.append(
-        {
+        back
+        | {
             "estimator": type(model).__name__,
             "params": [[k, list(v) if isinstance(v, tuple) else v] for k, v in shown.items()],
             "data": data,

@@ -294,6 +294,10 @@ pub enum Evaluation {
     PartialDependence { feature: String, grid: usize },
     /// Nearest training rows: row, neighbor, distance.
     Kneighbors { n_neighbors: Option<usize>, radius: Option<f64> },
+    /// The scores that a classifier decides by: `decision`, or `decision_<class>` for each of several classes.
+    Decision,
+    /// The features from the outputs of a transformer, which are columns of the frame.
+    Inverse,
 }
 
 /// The kind of an estimator.

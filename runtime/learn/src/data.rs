@@ -109,8 +109,10 @@ impl Data {
             let message = format!("{estimator} takes dense features, and {rows} rows x {width} terms do not fit");
             return Err(Error::new(ErrorKind::Size, message)
                 .help("set `max_features` or `min_df` of the vectorizer")
-                .help("or take an estimator of sparse features: LogisticRegression, LinearSVC, MultinomialNB, \
-                       SGDClassifier, Ridge, TruncatedSVD"));
+                .help(
+                    "or take an estimator of sparse features: LogisticRegression, LinearSVC, MultinomialNB, \
+                       SGDClassifier, Ridge, TruncatedSVD",
+                ));
         }
         let features = self.features.iter().cloned().chain(sparse.to_columns()).collect();
         Ok(Data { features, sparse: None, ..self.clone() })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Data, Kind};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 
 /// The role of a column that a model makes.
@@ -61,6 +61,15 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// As [`Model::apply`].
     fn decision(&self, _data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        Ok(None)
+    }
+
+    /// The features from the outputs of a transformer, as in scikit-learn's `inverse_transform`: a column for each of
+    /// `features`. `data` has the outputs as features, in their order. `None`: it cannot be undone.
+    ///
+    /// # Errors
+    /// If a value is not one that the transformer makes.
+    fn inverse(&self, _data: &Data, _features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
         Ok(None)
     }
 
@@ -134,6 +143,8 @@ pub enum Values {
     Ints(Vec<i64>),
     Strs(Vec<String>),
     Bools(Vec<bool>),
+    /// Strings, of which some are missing.
+    Nullable(Vec<Option<String>>),
 }
 
 impl Attribute {

@@ -57,6 +57,25 @@ fn each<T: Send>(
     results.into_iter().collect()
 }
 
+/// Columns of numbers under the names of features, each made by `work` on all threads.
+fn numbers(features: &[Field], work: impl Fn(usize) -> Vec<f64> + Sync) -> Vec<Column> {
+    let made = outputs(&(0..features.len()).collect::<Vec<usize>>(), work);
+    features.iter().zip(made).map(|(field, values)| Column::number(field.name.as_str(), values)).collect()
+}
+
+/// For each row the position of the largest value among some columns, the first one on ties. `None`: all are 0.
+fn largest(columns: &[Column], rows: usize) -> Vec<Option<usize>> {
+    let of_row = |row: usize| {
+        let better = |best: Option<usize>, k: usize| match best {
+            Some(best) if columns[k].values[row] <= columns[best].values[row] => Some(best),
+            _ => Some(k),
+        };
+        let best = (0..columns.len()).fold(None, better);
+        best.filter(|_| columns.iter().any(|column| column.values[row] != 0.0))
+    };
+    (0..rows).map(of_row).collect()
+}
+
 /// Calls `work` for each wanted output that belongs to one feature, on all threads.
 fn outputs(wanted: &[usize], work: impl Fn(usize) -> Vec<f64> + Sync) -> Vec<Vec<f64>> {
     wanted.par_iter().map(|k| work(*k)).collect()

@@ -144,11 +144,19 @@ pub(super) fn fit(estimator: &dyn Estimator, frame: &Frame, target: Option<onrus
     Model::of(reply, at)
 }
 
-/// The frame with the new columns of a transformer in place of its features.
+/// The frame with the new columns of a transformer in place of its features. Raises for an estimator that predicts.
 #[inline(never)]
 pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
     let outputs = model.exprs();
     let made: Vec<String> = model.info().outputs.iter().map(|field| field.name.clone()).collect();
+    if let Some(name @ ("prediction" | "label")) = made.first().map(String::as_str) {
+        let message = format!("`{}` does not transform: it predicts", model.info().spec.estimator);
+        raise(
+            Diagnostic::error(Class::Plan, "transform", message)
+                .at(at, "")
+                .help(format!("`.predict(&frame)` gives the column `{name}`")),
+        );
+    }
     let with = Frame::step(Op::WithColumns { input: frame.id(), exprs: outputs }, at.clone());
     let columns = with.columns();
     let gone = model.info().features.iter().map(|field| field.name.clone());
@@ -159,6 +167,20 @@ pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
     }
 }
 
+/// A frame and the columns of another one with the same rows. Columns of `gone` are left out of the first one.
+fn joined(frame: &Frame, gone: &[String], with: &Frame, at: Span) -> Frame {
+    let columns = frame.columns();
+    let gone: Vec<String> = gone.iter().filter(|name| columns.contains(name)).cloned().collect();
+    if gone.len() == columns.len() {
+        return with.clone();
+    }
+    let kept = match gone.is_empty() {
+        true => frame.clone(),
+        false => Frame::step(Op::Drop { input: frame.id(), columns: gone }, at.clone()),
+    };
+    Frame::step(Op::Concat { inputs: vec![kept.id(), with.id()], how: ConcatHow::Horizontal }, at)
+}
+
 /// The frame with the cluster of each row.
 #[inline(never)]
 pub(super) fn labelled(model: &Model, frame: &Frame, at: Span) -> Frame {
@@ -167,8 +189,7 @@ pub(super) fn labelled(model: &Model, frame: &Frame, at: Span) -> Frame {
         return Frame::step(Op::WithColumns { input: frame.id(), exprs: model.exprs() }, at);
     }
     let labels = rows(model, ModelAsk::Rows, at.clone());
-    let labels = Frame::new(session::send(&labels, at.clone()));
-    Frame::step(Op::Concat { inputs: vec![frame.id(), labels.id()], how: ConcatHow::Horizontal }, at)
+    joined(frame, &[], &Frame::new(session::send(&labels, at.clone())), at)
 }
 
 fn rows(model: &Model, what: ModelAsk, at: Span) -> RecordBatch {
@@ -346,9 +367,36 @@ impl Model {
     }
 
     /// The frame with the columns of a transformer in place of its features. Other columns stay.
+    ///
+    /// Raises for an estimator that predicts.
     #[track_caller]
     pub fn transform(&self, frame: &Frame) -> Frame {
         transformed(self, frame, here("transform"))
+    }
+
+    /// The frame with the features of a transformer in place of its columns: what `transform` made is undone. Scalers,
+    /// encoders, `PCA`, `TruncatedSVD`, and pipelines of these have it. Other columns stay.
+    ///
+    /// Raises if the estimator cannot be undone, if one of its columns is missing, and for a value that it never makes,
+    /// such as a row of zeros of an encoder.
+    #[track_caller]
+    pub fn inverse_transform(&self, frame: &Frame) -> Frame {
+        let at = here("inverse_transform");
+        let features = self.evaluated(frame, Evaluation::Inverse, at.clone());
+        let mut gone = self.output_names();
+        gone.extend(self.feature_names().into_iter().filter(|name| !gone.contains(name)).collect::<Vec<_>>());
+        joined(frame, &gone, &features, at)
+    }
+
+    /// The frame with the scores that a classifier decides by: `decision` for two classes (above 0 is the second one),
+    /// else `decision_<class>` for each class.
+    ///
+    /// Raises if the estimator decides by probabilities alone.
+    #[track_caller]
+    pub fn decision_function(&self, frame: &Frame) -> Frame {
+        let at = here("decision_function");
+        let scores = self.evaluated(frame, Evaluation::Decision, at.clone());
+        joined(frame, &scores.columns(), &scores, at)
     }
 
     /// Accuracy of a classifier, or R² of a regressor, on the rows of a frame.

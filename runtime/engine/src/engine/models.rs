@@ -255,9 +255,14 @@ impl Engine {
             ModelAsk::Rows => model.rows()?,
             ModelAsk::Save { path, folder } => return save(&model.fitted, path, folder),
             ModelAsk::Evaluate { frame, what } => {
-                let needs_target =
-                    !matches!(what, Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. });
-                let (data, _memory) = self.evaluation(&model, *frame, needs_target, task)?;
+                let needs_target = !matches!(
+                    what,
+                    Evaluation::Kneighbors { .. } | Evaluation::PartialDependence { .. } | Evaluation::Decision
+                );
+                let (data, _memory) = match what {
+                    Evaluation::Inverse => self.outputs_of(&model, *frame, task)?,
+                    _ => self.evaluation(&model, *frame, needs_target, task)?,
+                };
                 let evaluate = |run: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what, run);
                 results::table(self.with_threads(task, evaluate)?)?
             }

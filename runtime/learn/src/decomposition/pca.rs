@@ -10,7 +10,7 @@ use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Data, Kind};
+use crate::data::{Column, Data, Kind};
 use crate::device;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role, Values};
@@ -448,6 +448,19 @@ impl Model for Projection {
             .map(|start| projected(data, start..data.rows.min(start + sums::CHUNK), &self.mean.data, &components))
             .collect();
         Ok((0..wanted.len()).map(|c| blocks.iter().flat_map(|b| b.column(c).iter().copied()).collect()).collect())
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let (count, width) = (self.components.shape[0], features.len());
+        let column = |j: usize| {
+            let mut values = vec![self.mean.data[j]; data.rows];
+            for c in 0..count {
+                let factor = self.components.data[c * width + j] / self.scale.data[c];
+                values.iter_mut().zip(&data.features[c].values).for_each(|(sum, v)| *sum += v * factor);
+            }
+            Column::number(features[j].name.as_str(), values)
+        };
+        Ok(Some((0..width).into_par_iter().map(column).collect()))
     }
 
     fn linear(&self) -> Option<LinearScores> {

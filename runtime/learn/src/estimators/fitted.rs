@@ -77,6 +77,49 @@ impl FittedModel {
         self.model().apply(&data, wanted)
     }
 
+    /// The features from the outputs of a transformer, which `data` holds by name.
+    ///
+    /// # Errors
+    /// If the estimator cannot be undone, an output is missing, or a value is not one that it makes.
+    pub fn inverse(&self, data: &Data) -> Result<Vec<Column>, Error> {
+        let mut columns = Vec::new();
+        let outputs = self.outputs();
+        for (name, role) in &outputs {
+            if !matches!(role, Role::Feature(..)) {
+                return Err(self.cannot_be_undone());
+            }
+            let Some(column) = data.feature(name) else {
+                let list: Vec<&str> = outputs.iter().map(|(name, _)| name.as_str()).collect();
+                let message = format!("`{name}` is missing: {} makes {}", self.spec.estimator, list.join(", "));
+                return Err(Error::new(ErrorKind::UnknownColumn, message));
+            };
+            columns.push(column.clone());
+        }
+        let undone = self.model().inverse(&data.with_features(columns), &self.features)?;
+        undone.ok_or_else(|| self.cannot_be_undone())
+    }
+
+    fn cannot_be_undone(&self) -> Error {
+        let message = format!("{} has no `inverse_transform`", self.spec.estimator);
+        Error::new(ErrorKind::Evaluation, message)
+            .help("scalers, encoders, PCA, TruncatedSVD, and pipelines of these have one")
+    }
+
+    /// The scores that a classifier decides by: see [`Model::decision`].
+    ///
+    /// # Errors
+    /// If the estimator has none, or a feature is missing.
+    pub fn decision(&self, data: &Data) -> Result<Vec<Vec<f64>>, Error> {
+        let data = self.aligned(data)?;
+        check::features(&self.spec, &data)?;
+        self.model().decision(&data)?.ok_or_else(|| {
+            let message = format!("{} has no `decision_function`", self.spec.estimator);
+            let proba = self.outputs().iter().any(|(_, role)| matches!(role, Role::Proba(_)));
+            let error = Error::new(ErrorKind::Evaluation, message);
+            if proba { error.help("`predict_proba` gives its probabilities") } else { error }
+        })
+    }
+
     /// The features in the order of the training, with its codes of categories. A category that the training did not
     /// see becomes the position after the last one, which estimators treat as unknown.
     ///

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::FittedModel;
 use super::inside::{check_inside, features_of, inside, named_bars, transformed};
 use crate::check;
-use crate::data::Data;
+use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Model, Role};
 
@@ -46,6 +46,27 @@ impl Model for Pipeline {
         }
         check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
         last.model().apply(&now, wanted).map_err(|e| inside(name, e))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let mut now = data.clone();
+        for (name, step) in self.steps().collect::<Vec<_>>().into_iter().rev() {
+            match step.model().inverse(&now, &step.features).map_err(|e| inside(name, e))? {
+                Some(columns) => now = now.with_features(columns),
+                None => return Ok(None),
+            }
+        }
+        Ok((now.features.len() == features.len()).then_some(now.features))
+    }
+
+    fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let Some(((name, last), before)) = self.steps.split_last() else { return Ok(None) };
+        let mut now = Cow::Borrowed(data);
+        for (name, fitted) in before {
+            now = Cow::Owned(transformed(name, fitted, &now)?);
+        }
+        check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
+        last.model().decision(&now).map_err(|e| inside(name, e))
     }
 
     fn linear(&self) -> Option<LinearScores> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FittedModel;
 use crate::check;
-use crate::data::Data;
+use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::tensor::Tensor;
@@ -170,6 +170,14 @@ impl Model for Search {
             None => Err(Error::new(ErrorKind::Search, "the search has no model: it was run with `refit` = false")
                 .help("set `refit` to true, or train the estimator with `best_params`")),
         }
+    }
+
+    fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        self.best.as_ref().map_or(Ok(None), |best| best.model().decision(data))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        self.best.as_ref().map_or(Ok(None), |best| best.model().inverse(data, features))
     }
 
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {

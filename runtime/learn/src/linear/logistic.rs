@@ -714,7 +714,6 @@ impl Model for Logistic {
         let outputs = self.named(classes);
         match name {
             "classes" => Some(Attribute::Strs(classes.to_vec())),
-            "coef" if outputs.len() == 1 => Some(Attribute::by_feature(features, "coef", &self.coef.data)),
             "coef" => {
                 let names = outputs.iter().flat_map(|_| features.iter().map(|f| f.name.clone())).collect();
                 let classes = outputs.iter().flat_map(|c| features.iter().map(move |_| c.clone())).collect();

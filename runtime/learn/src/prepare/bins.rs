@@ -4,8 +4,8 @@
 use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
-use super::{each, long, lying, outputs};
-use crate::data::{Data, Kind};
+use super::{each, largest, long, lying, numbers, outputs};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
@@ -251,6 +251,23 @@ impl Model for Discretizer {
             let (j, bin) = places[k];
             bins[j].iter().map(|b| f64::from(u8::from(*b == bin))).collect()
         }))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let centre = |j: usize, bin: usize| {
+            let edges = &self.edges[j].data;
+            edges.get(bin + 1).map_or(f64::NAN, |high| (edges[bin] + high) / 2.0)
+        };
+        if !self.one_hot {
+            let bin = |j: usize, v: f64| if v >= 0.0 { centre(j, v as usize) } else { f64::NAN };
+            return Ok(Some(numbers(features, |j| data.features[j].values.iter().map(|v| bin(j, *v)).collect())));
+        }
+        let first = |j: usize| (0..j).map(|j| self.count(j)).sum::<usize>();
+        Ok(Some(numbers(features, |j| {
+            let block = &data.features[first(j)..first(j + 1)];
+            let found = largest(block, data.rows).into_iter();
+            found.map(|bin| bin.map_or(f64::NAN, |bin| centre(j, bin))).collect()
+        })))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

@@ -36,6 +36,25 @@ pub struct CategoryCounts {
     pub notes: Vec<String>,
 }
 
+impl Levels {
+    /// A column of these categories by their positions. `None` is missing.
+    pub fn column(&self, name: &str, positions: &[Option<usize>]) -> Column {
+        let present = self.names.len() - usize::from(self.missing);
+        let there = positions.iter().map(|position| position.filter(|p| *p < present));
+        match self.strings {
+            true => Column {
+                name: name.to_string(),
+                kind: Kind::Category(self.names[..present].to_vec()),
+                values: there.map(|position| position.map_or(f64::NAN, |p| p as f64)).collect(),
+            },
+            false => {
+                let value = |position: Option<usize>| position.and_then(|p| self.values.data.get(p).copied());
+                Column::number(name, there.map(|position| value(position).unwrap_or(f64::NAN)).collect())
+            }
+        }
+    }
+}
+
 /// Finds the categories of all features: `categories` is `auto` or a list for each feature. `strict`: the estimator
 /// whose values must be listed.
 ///

@@ -4,8 +4,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, CategoryCounts, Levels};
-use super::{few, long, lying, outputs};
-use crate::data::{Data, Kind};
+use super::{few, largest, long, lying, outputs};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
@@ -109,6 +109,39 @@ fn feature(params: &params::OneHotEncoder, rows: usize, counted: CategoryCounts)
     Feature { levels: counted.levels, columns, names, infrequent, unknown }
 }
 
+impl Feature {
+    /// The categories of rows, from the columns of the feature. Categories that share a column are all called
+    /// `infrequent_sklearn`, as in scikit-learn.
+    fn inverse(&self, block: &[Column], name: &str, rows: usize, strict: bool) -> Result<Column, Error> {
+        // The category of each column, and that of a row of zeros.
+        let shared = (!self.infrequent.is_empty()).then(|| block.len().saturating_sub(1));
+        let single = |column: usize| self.columns.iter().position(|c| *c == Some(column as u32));
+        let dropped = self.columns.iter().position(Option::is_none);
+        let found = largest(block, rows);
+        if let Some(row) = found.iter().position(Option::is_none)
+            && dropped.is_none()
+            && strict
+        {
+            let message = format!("row {row} has 0 in all columns of `{name}`, which no category makes");
+            return Err(Error::new(ErrorKind::UnknownCategory, message)
+                .help("`handle_unknown(\"ignore\")` makes such rows, and reads them as missing"));
+        }
+        let Some(shared) = shared else {
+            let positions = found.into_iter().map(|column| column.map_or(dropped, single));
+            return Ok(self.levels.column(name, &positions.collect::<Vec<_>>()));
+        };
+        let mut names = self.levels.names.clone();
+        names.push("infrequent_sklearn".to_string());
+        let of = |column: Option<usize>| match column {
+            Some(column) if column == shared => Some(names.len() - 1),
+            Some(column) => single(column),
+            None => dropped,
+        };
+        let values = found.into_iter().map(|column| of(column).map_or(f64::NAN, |p| p as f64)).collect();
+        Ok(Column { name: name.to_string(), kind: Kind::Category(names), values })
+    }
+}
+
 impl OneHot {
     fn names(&self, features: &[Field]) -> Vec<String> {
         let pairs = features.iter().zip(&self.features);
@@ -155,6 +188,16 @@ impl Model for OneHot {
             let (j, column) = places[k];
             columns[j].iter().map(|c| f64::from(u8::from(*c == column))).collect()
         }))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let (mut columns, mut first) = (Vec::new(), 0);
+        for (feature, field) in self.features.iter().zip(features) {
+            let block = &data.features[first..first + feature.names.len()];
+            first += feature.names.len();
+            columns.push(feature.inverse(block, &field.name, data.rows, self.strict)?);
+        }
+        Ok(Some(columns))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::levels::{self, Levels, UNKNOWN};
 use super::{long, lying};
-use crate::data::{Data, Kind};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
@@ -107,6 +107,33 @@ impl Model for Ordinal {
             out.push(positions.iter().map(|p| if *p == UNKNOWN { unknown } else { values[*p as usize] }).collect());
         }
         Ok(out)
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let (mut columns, mut first) = (Vec::new(), 0);
+        for ((levels, field), column) in self.features.iter().zip(features).zip(&data.features) {
+            let values = &self.values.data[first..first + levels.len()];
+            first += levels.len();
+            let unknown = self.unknown.as_ref().map(|u| u.data[0]);
+            let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
+            let position = |(row, value): (usize, &f64)| {
+                let known = match *value >= 0.0 && value.fract() == 0.0 {
+                    true => Some(*value as usize).filter(|p| values.get(*p) == Some(value)),
+                    false => None,
+                };
+                let known = known.or_else(|| values.iter().position(|v| same(*v, *value)));
+                if known.is_none() && !value.is_nan() && !unknown.is_some_and(|u| same(u, *value)) {
+                    let message =
+                        format!("`{}` is {value} in row {row}, which is the number of no category", field.name);
+                    return Err(Error::new(ErrorKind::UnknownCategory, message)
+                        .help(format!("its numbers are from 0 to {}", values.len().saturating_sub(1))));
+                }
+                Ok(known)
+            };
+            let positions = column.values.iter().enumerate().map(position).collect::<Result<Vec<_>, Error>>()?;
+            columns.push(levels.column(&field.name, &positions));
+        }
+        Ok(Some(columns))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs, scale};
-use crate::data::Data;
+use super::{each, lying, numbers, outputs, scale};
+use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
@@ -70,6 +70,19 @@ fn transform(x: f64, lambda: f64, is_box_cox: bool) -> f64 {
         true => power(x.ln(), lambda),
         false if x < 0.0 => -power((-x).ln_1p(), 2.0 - lambda),
         false => power(x.ln_1p(), lambda),
+    }
+}
+
+/// The value of which `transformed` is the power.
+fn back(transformed: f64, lambda: f64, is_box_cox: bool) -> f64 {
+    let root = |y: f64, lambda: f64| match lambda.abs() < f64::EPSILON {
+        true => y.exp_m1(),
+        false => ((lambda * y).ln_1p() / lambda).exp_m1(),
+    };
+    match is_box_cox {
+        true => root(transformed, lambda) + 1.0,
+        false if transformed < 0.0 => -root(-transformed, 2.0 - lambda),
+        false => root(transformed, lambda),
     }
 }
 
@@ -205,6 +218,14 @@ impl Model for Power {
             let value = |x: &f64| (transform(*x, lambda, self.is_box_cox) - mean) / scale;
             data.features[j].values.iter().map(value).collect()
         }))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        Ok(Some(numbers(features, |j| {
+            let lambda = self.lambdas.data[j];
+            let (mean, scale) = self.moments.as_ref().map_or((0.0, 1.0), |m| (m.data[2 * j], m.data[2 * j + 1]));
+            data.features[j].values.iter().map(|y| back(y * scale + mean, lambda, self.is_box_cox)).collect()
+        })))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

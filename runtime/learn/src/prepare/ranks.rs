@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs};
-use crate::data::Data;
+use super::{each, lying, numbers, outputs};
+use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
@@ -113,6 +113,27 @@ impl QuantileMap {
     }
 }
 
+impl QuantileMap {
+    /// The value at a place of the distribution.
+    fn back(&self, place: f64, quantiles: &[f64]) -> f64 {
+        let count = quantiles.len();
+        if place.is_nan() || quantiles[0].is_nan() {
+            return f64::NAN;
+        }
+        let (share, near) = match self.is_normal {
+            true => (0.5 * libm::erfc(-place * std::f64::consts::FRAC_1_SQRT_2), BOUNDS),
+            false => (place, 0.0),
+        };
+        if share <= near {
+            return quantiles[0];
+        }
+        if share >= 1.0 - near {
+            return quantiles[count - 1];
+        }
+        interpolate(share, count, |k| reference(k, count), |k| quantiles[k])
+    }
+}
+
 impl Model for QuantileMap {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
         features.iter().map(|f| Role::Feature(f.name.clone(), f.kind.clone())).collect()
@@ -123,6 +144,13 @@ impl Model for QuantileMap {
             let quantiles = &self.quantiles[j].data;
             data.features[j].values.iter().map(|v| self.value(*v, quantiles)).collect()
         }))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        Ok(Some(numbers(features, |j| {
+            let quantiles = &self.quantiles[j].data;
+            data.features[j].values.iter().map(|v| self.back(*v, quantiles)).collect()
+        })))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

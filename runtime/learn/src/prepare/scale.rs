@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{each, lying, outputs};
-use crate::data::Data;
+use super::{each, lying, numbers, outputs};
+use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
@@ -33,6 +33,18 @@ impl Model for Scaler {
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         Ok(outputs(wanted, |j| self.column(&data.features[j].values, j)))
+    }
+
+    fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
+        let of = |array: &Option<Tensor>, none: f64, j: usize| array.as_ref().map_or(none, |a| a.data[j]);
+        Ok(Some(numbers(features, |j| {
+            let (shift, factor) = (of(&self.shift, 0.0, j), of(&self.factor, 1.0, j));
+            let values = data.features[j].values.iter();
+            match self.multiplies {
+                true => values.map(|x| (x - shift) / factor).collect(),
+                false => values.map(|x| x * factor + shift).collect(),
+            }
+        })))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {

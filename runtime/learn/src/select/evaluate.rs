@@ -32,6 +32,8 @@ const MOST_BINS: usize = 100_000;
 /// - Calibration: prob_pred, prob_true, count for each bin of equal width that has rows.
 /// - Permutation importance: feature, importance_mean, importance_std. The permutations are those of scikit-learn for
 ///   the same seed.
+/// - Decision: a column of scores for two classes, else one for each class.
+/// - Inverse: the features from the outputs of a transformer. `data` has the outputs.
 /// - Partial dependence: a value of the feature, and the mean prediction, or for classes the mean probability of the
 ///   second of two or of each class.
 ///
@@ -91,6 +93,25 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<
             importance(fitted, data, *n_repeats, scoring.as_deref().unwrap_or(""), *random_state, run)
         }
         Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid, run),
+        Evaluation::Decision => {
+            let scores = fitted.decision(data)?;
+            let names: Vec<String> = match scores.len() {
+                1 => vec!["decision".to_string()],
+                n if n == fitted.classes.len() => fitted.classes.iter().map(|c| format!("decision_{c}")).collect(),
+                n => (0..n).map(|k| format!("decision_{k}")).collect(),
+            };
+            Ok(Attribute::Frame(names.into_iter().zip(scores.into_iter().map(Values::Floats)).collect()))
+        }
+        Evaluation::Inverse => {
+            let columns = fitted.inverse(data)?.into_iter().map(|column| match &column.kind {
+                Kind::Number => (column.name, Values::Floats(column.values)),
+                Kind::Category(names) => {
+                    let name = |v: &f64| if v.is_nan() { None } else { names.get(*v as usize).cloned() };
+                    (column.name.clone(), Values::Nullable(column.values.iter().map(name).collect()))
+                }
+            });
+            Ok(Attribute::Frame(columns.collect()))
+        }
         Evaluation::Kneighbors { n_neighbors, radius } => {
             let found = fitted.kneighbors(data, *n_neighbors, *radius, &Run::silent())?;
             let integers = |values: Vec<usize>| Values::Ints(values.into_iter().map(|v| v as i64).collect());

@@ -101,6 +101,31 @@ fn preprocessing_gives_the_results_of_scikit_learn() {
                 }
             }
         }
+        if let Some(expected) = case["inverse"].as_array() {
+            let made = outputs.iter().zip(&values);
+            let made = made.map(|((name, _), values)| Column::number(name.as_str(), values.clone()));
+            let undone = fitted.inverse(&Data::new(made.collect())).unwrap();
+            for (column, expected) in undone.iter().zip(expected) {
+                let found: Vec<f64> = column.values.iter().copied().step_by(stride).collect();
+                match column.categories() {
+                    Some(names) => {
+                        let name = |v: &f64| names.get(*v as usize).filter(|_| !v.is_nan());
+                        let found: Vec<Option<String>> = found.iter().map(|v| name(v).cloned()).collect();
+                        // A column of numbers with a word for rare ones holds strings here.
+                        let shown = |v: &Value| {
+                            v.as_f64().map_or_else(|| v.as_str().map(str::to_string), |v| Some(v.to_string()))
+                        };
+                        let expected: Vec<Option<String>> = expected.as_array().unwrap().iter().map(shown).collect();
+                        assert_eq!(found, expected, "{what}: inverse of {}", column.name);
+                    }
+                    None => {
+                        let tolerance = tolerance.max(1e-9);
+                        let what = format!("{what}: inverse of {}", column.name);
+                        assert_close(&zeroed(&found), &zeroed(&numbers(expected)), tolerance, &what);
+                    }
+                }
+            }
+        }
         for (name, expected) in case["attributes"].as_object().unwrap() {
             let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{what}: no attribute {name}") };
             let Values::Floats(found) = &columns[1].1 else { panic!("{what}: {name} is {columns:?}") };

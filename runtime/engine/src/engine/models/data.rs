@@ -10,7 +10,7 @@ use onrush_expr::error::internal;
 use onrush_expr::type_coercion;
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::data::values;
-use onrush_learn::{Column, Data, Kind, params};
+use onrush_learn::{Column, Data, Kind, Role, params};
 use onrush_logical::ops::Inputs;
 use onrush_wire::learn::{Fit, Spec};
 use onrush_wire::plan::Op;
@@ -113,6 +113,20 @@ impl Engine {
             rows.data.target.clone_from(&model.fitted.target);
             known_target(&mut rows.data, &array, model.classes.as_ref(), &model.fitted.classes)?;
         }
+        Ok((rows.data, rows.memory))
+    }
+
+    /// The columns of a frame that a transformer has made, as features. None of an estimator that does not transform.
+    pub(super) fn outputs_of(
+        &self,
+        model: &TrainedModel,
+        frame: FrameId,
+        task: &TaskHandle,
+    ) -> Result<(Data, HeldMemory), Diagnostic> {
+        let outputs = model.fitted.outputs().into_iter().filter(|(_, role)| matches!(role, Role::Feature(..)));
+        let features: Vec<(String, Expr)> =
+            outputs.map(|(name, _)| (name.clone(), Expr::column(name.as_str()))).collect();
+        let rows = self.rows_of(frame, &Spec::default(), &features, None, task)?;
         Ok((rows.data, rows.memory))
     }
 

@@ -302,6 +302,7 @@ pub fn table(attribute: Attribute) -> Result<Table, Diagnostic> {
             Values::Ints(v) => Arc::new(Int64Array::from(v)),
             Values::Strs(v) => Arc::new(StringArray::from(v)),
             Values::Bools(v) => Arc::new(BooleanArray::from(v)),
+            Values::Nullable(v) => Arc::new(StringArray::from(v)),
         }
     };
     of_columns(match attribute {
@@ -412,7 +413,12 @@ fn bars(fitted: &FittedModel) -> (String, Vec<(String, f64)>) {
     bars.retain(|(_, value)| value.is_finite());
     bars.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     bars.truncate(BARS);
-    (title.to_string(), bars)
+    // A coefficient of two classes speaks for the second one.
+    let title = match (title, fitted.classes.as_slice()) {
+        ("coefficient", [_, positive]) => format!("coefficient towards `{positive}`"),
+        _ => title.to_string(),
+    };
+    (title, bars)
 }
 
 fn params(spec: &Spec) -> Vec<(String, String, bool)> {
