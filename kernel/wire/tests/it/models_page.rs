@@ -1,6 +1,7 @@
 //! `docs/models.md` is written from the table of estimators.
 //! `ONRUSH_WRITE=1 cargo test -p onrush-wire --test it -- models_page` writes it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -122,6 +123,57 @@ fn page() -> String {
         }
     }
     out
+}
+
+/// The public names of scikit-learn by module, and the place of each here.
+fn coverage() -> String {
+    let names: BTreeMap<String, Vec<String>> =
+        serde_json::from_str(include_str!("../../../../tests/learn/names.json")).unwrap();
+    let elsewhere: Elsewhere = serde_json::from_str(include_str!("../../../../tests/learn/elsewhere.json")).unwrap();
+    let mut out = String::from(
+        "# scikit-learn's names, and their places here\n\nEvery public class and function of scikit-learn 1.9. Estimators \
+         have the same name here: [Models](models.md) lists their parameters.\n",
+    );
+    for (module, names) in &names {
+        let _ = write!(out, "\n## {module}\n\n| scikit-learn | here |\n|---|---|\n");
+        let mut absent = Vec::new();
+        for name in names {
+            let place = match table().iter().any(|e| e.name == name) {
+                true => format!("[`{name}`](models.md#{})", name.to_lowercase()),
+                false => match elsewhere.names.get(name) {
+                    Some(place) => place.clone(),
+                    None => {
+                        absent.push(format!("`{name}`"));
+                        continue;
+                    }
+                },
+            };
+            let _ = writeln!(out, "| `{name}` | {place} |");
+        }
+        if !absent.is_empty() {
+            let why = elsewhere.modules.get(module).map_or("not there yet", String::as_str);
+            let _ = write!(out, "\n{}", wrapped(&format!("Others ({why}): {}.", absent.join(", "))));
+        }
+    }
+    out.replace("| scikit-learn | here |\n|---|---|\n\nOthers", "Others")
+}
+
+/// Places of names that are no estimators, and why the other names of a module are not there.
+#[derive(serde::Deserialize)]
+struct Elsewhere {
+    names: BTreeMap<String, String>,
+    modules: BTreeMap<String, String>,
+}
+
+#[test]
+fn the_page_of_coverage_is_that_of_the_table() {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/models-coverage.md");
+    let wanted = coverage();
+    if std::env::var_os("ONRUSH_WRITE").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == wanted, "docs/models-coverage.md differs from the table: ONRUSH_WRITE=1 writes it");
 }
 
 #[test]
