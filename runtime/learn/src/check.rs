@@ -1,5 +1,7 @@
 //! Whether parameters and data are what an estimator takes, before a row is looked at.
 
+use std::borrow::Cow;
+
 use onrush_wire::learn::{Check, EstimatorKind, Param, ParamInfo, ParamType, Spec, info};
 use rayon::prelude::*;
 
@@ -160,6 +162,49 @@ pub fn target(data: &Data) -> Result<(), Error> {
     Ok(())
 }
 
+/// The rows as an estimator takes them: with dense columns unless it takes sparse ones, or has other estimators inside.
+///
+/// # Errors
+/// If the dense columns have too many cells.
+pub fn densified<'a>(spec: &Spec, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+    match info(&spec.estimator) {
+        Some(info) if data.sparse.is_some() && !info.sparse && info.kind != EstimatorKind::Meta => {
+            data.to_dense(&spec.estimator).map(Cow::Owned)
+        }
+        _ => Ok(Cow::Borrowed(data)),
+    }
+}
+
+/// The rows as a trained estimator takes them, checked.
+///
+/// # Errors
+/// As [`densified`] and [`features`].
+pub fn ready<'a>(spec: &Spec, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+    let data = densified(spec, data)?;
+    features(spec, &data)?;
+    Ok(data)
+}
+
+/// Checks that a vectorizer gets one column of strings.
+fn documents(estimator: &str, data: &Data) -> Result<(), Error> {
+    let [column] = &data.features[..] else {
+        let names = data.names();
+        let shown = names.iter().take(8).cloned().collect::<Vec<String>>().join(", ");
+        let more = if names.len() > 8 { ", ..." } else { "" };
+        let message = format!("{estimator} takes one column of documents, and got {}: {shown}{more}", names.len());
+        return Err(Error::new(ErrorKind::Strings, message)
+            .help("`.features(..)` chooses the column")
+            .help(format!("or a `ColumnTransformer` gives each column a vectorizer: `.on([\"title\"], {estimator}::new())`")));
+    };
+    match &column.kind {
+        Kind::Category(_) => Ok(()),
+        Kind::Number | Kind::Text => {
+            let message = format!("`{}` holds numbers, and {estimator} takes strings", column.name);
+            Err(Error::new(ErrorKind::TypeMismatch, message).help("choose a column of strings with `.features(..)`"))
+        }
+    }
+}
+
 /// Checks features alone: before training and before prediction.
 ///
 /// # Errors
@@ -170,6 +215,9 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
         return Ok(());
     }
     let estimator = &spec.estimator;
+    if info.text {
+        documents(estimator, data)?;
+    }
     // In parallel, because on wide data a pass over the values takes as long as a cheap training.
     let faults: Vec<(Option<usize>, usize)> = data
         .features
@@ -182,7 +230,7 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
         .collect();
     for (column, (infinite, missing)) in data.features.iter().zip(faults) {
         let name = &column.name;
-        if let (Kind::Category(names), false) = (&column.kind, info.categories) {
+        if let (Kind::Category(names), false) = (&column.kind, info.categories || info.text) {
             let message =
                 format!("`{name}` holds strings with {} different values, and {estimator} takes numbers", names.len());
             return Err(Error::new(ErrorKind::Strings, message)
@@ -199,6 +247,10 @@ pub fn features(spec: &Spec, data: &Data) -> Result<(), Error> {
         if missing > 0 && !info.missing {
             let message =
                 format!("`{name}` has {}, and {estimator} takes no missing values", nulls(missing, data.rows));
+            if info.text {
+                return Err(Error::new(ErrorKind::Nulls, message)
+                    .help("`fill_null(\"\")` makes empty documents of them, `drop_nulls()` leaves the rows out"));
+            }
             return Err(Error::new(ErrorKind::Nulls, message)
                 .help("`SimpleImputer` in a pipeline fills them, `drop_nulls()` leaves the rows out")
                 .help(

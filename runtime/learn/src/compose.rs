@@ -7,14 +7,22 @@ pub(crate) mod target;
 use onrush_wire::learn::{EstimatorKind, Spec, info};
 
 use crate::check;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
-use crate::estimators::inside::{features_of, inside, transformed};
+use crate::estimators::inside::{dense_features_of, inside, transformed};
 use crate::estimators::{Any, FittedModel, Trainer};
 use crate::model::Field;
 use crate::params;
 use crate::prepare;
 use crate::run::Run;
+use crate::text;
+
+/// The outputs of a transformer for its training rows: the dense ones, then the sparse ones.
+pub(crate) struct Transformed {
+    pub dense: Vec<Vec<f64>>,
+    pub sparse: Option<Sparse>,
+}
 
 /// The work of [`crate::fit_transform`]. `fit` trains an estimator that is not one of this family.
 pub(crate) fn fit_transform(
@@ -23,12 +31,38 @@ pub(crate) fn fit_transform(
     run: &Run<'_>,
     fit: Trainer<'_>,
 ) -> Result<(FittedModel, Vec<Vec<f64>>), Error> {
+    let (fitted, Transformed { mut dense, sparse }) = transform_training(spec, data, run, fit)?;
+    if let Some(sparse) = sparse {
+        text::few_columns(&spec.estimator, sparse.width())?;
+        dense.extend(sparse.dense(&(0..sparse.width()).collect::<Vec<usize>>()));
+    }
+    Ok((fitted, dense))
+}
+
+/// Trains a transformer and transforms its training rows.
+fn transform_training(
+    spec: &Spec,
+    data: &Data,
+    run: &Run<'_>,
+    fit: Trainer<'_>,
+) -> Result<(FittedModel, Transformed), Error> {
     check::spec(spec)?;
+    let data = &*check::densified(spec, data)?;
     check::data(spec, data)?;
+    text::check_columns(spec, data)?;
+    let only = |sparse: Sparse| Transformed { dense: Vec::new(), sparse: Some(sparse) };
     let (model, values) = match spec.estimator.as_str() {
         "TargetEncoder" => {
             let (model, values) = prepare::target::fit_transform(&params::TargetEncoder::of(spec), data, run)?;
-            (Any::from(model), values)
+            (Any::from(model), Transformed { dense: values, sparse: None })
+        }
+        "CountVectorizer" => {
+            let (model, sparse) = text::vectorizer::count(&params::CountVectorizer::of(spec), data, run)?;
+            (Any::from(model), only(sparse))
+        }
+        "TfidfVectorizer" => {
+            let (model, sparse) = text::vectorizer::tfidf(&params::TfidfVectorizer::of(spec), data, run)?;
+            (Any::from(model), only(sparse))
         }
         "Pipeline" => {
             let (model, values) = pipeline::fit_transform(spec, data, run, fit)?;
@@ -40,9 +74,10 @@ pub(crate) fn fit_transform(
         }
         _ => {
             let fitted = fit(spec, data, run)?;
-            let all: Vec<usize> = (0..fitted.outputs().len()).collect();
-            let values = fitted.model().apply(data, &all)?;
-            return Ok((fitted, values));
+            let dense = fitted.model().dense_outputs(&fitted.features, fitted.sparse).len();
+            let dense = fitted.model().apply(data, &(0..dense).collect::<Vec<usize>>())?;
+            let sparse = fitted.model().apply_sparse(data)?;
+            return Ok((fitted, Transformed { dense, sparse }));
         }
     };
     Ok((FittedModel::new(spec, data, model), values))
@@ -108,15 +143,16 @@ fn transformer(
         let message = format!("`{name}` is {}, which does not transform", spec.estimator);
         return Err(Error::new(ErrorKind::Estimator, message).help("only the last step of a pipeline may predict"));
     }
-    let (fitted, values) = fit_transform(spec, data, run, fit).map_err(|e| inside(name, e))?;
-    let features = features_of(name, &fitted)?;
-    let mut values: Vec<Option<Vec<f64>>> = values.into_iter().map(Some).collect();
+    let (fitted, made) = transform_training(spec, data, run, fit).map_err(|e| inside(name, e))?;
+    let features = dense_features_of(name, &fitted)?;
+    let mut values: Vec<Option<Vec<f64>>> = made.dense.into_iter().map(Some).collect();
     let column = |(k, field): (usize, Field)| Column {
         name: field.name,
         kind: field.kind,
         values: values[k].take().unwrap_or_default(),
     };
-    let mut next = data.with_features(features.into_iter().map(column).collect());
+    let features = features.into_iter().map(column).collect();
+    let mut next = Data { sparse: made.sparse, ..data.with_features(features) };
     next.eval = data.eval.iter().map(|eval| transformed(name, &fitted, eval)).collect::<Result<_, Error>>()?;
     Ok((fitted, next))
 }

@@ -1,5 +1,6 @@
 //! The data of a training: columns of numbers, with names.
 
+pub mod products;
 pub mod sparse;
 pub mod values;
 
@@ -17,6 +18,8 @@ pub enum Kind {
     Number,
     /// Positions in a list of strings.
     Category(Vec<String>),
+    /// Documents, of which a model keeps none. Only features of models have this kind: their columns are categories.
+    Text,
 }
 
 /// A column: its name, what its values are, and the values. NaN is missing.
@@ -46,7 +49,7 @@ impl Column {
     pub fn categories(&self) -> Option<&[String]> {
         match &self.kind {
             Kind::Category(names) => Some(names),
-            Kind::Number => None,
+            Kind::Number | Kind::Text => None,
         }
     }
 
@@ -115,7 +118,8 @@ impl Data {
                 ));
         }
         let features = self.features.iter().cloned().chain(sparse.to_columns()).collect();
-        Ok(Data { features, sparse: None, ..self.clone() })
+        let eval = self.eval.iter().map(|eval| eval.to_dense(estimator)).collect::<Result<Vec<Data>, Error>>()?;
+        Ok(Data { features, eval, ..self.with_features(Vec::new()) })
     }
 
     pub fn names(&self) -> Vec<String> {

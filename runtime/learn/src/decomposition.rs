@@ -1,5 +1,6 @@
 //! Decompositions of matrices.
 
 pub mod pca;
+mod sparse;
 
 pub use pca::Projection;

@@ -2,6 +2,7 @@
 //! estimators with other ones inside. Their models are here, because the enum holds them.
 
 mod columns;
+mod field_list;
 mod fitted;
 pub(crate) mod inside;
 mod pipeline;
@@ -32,6 +33,7 @@ use crate::neighbors;
 use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
+use crate::text;
 use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.
@@ -84,6 +86,9 @@ models! {
     Logistic(linear::Logistic),
     Forest(trees::Forest),
     BoostedTrees(trees::BoostedTrees),
+    Vectorizer(text::Vectorizer),
+    Tfidf(text::Tfidf),
+    Hashing(text::Hashing),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -150,6 +155,10 @@ trainings! {
     PowerTransformer => prepare::power::fit(p, data, run),
     QuantileTransformer => prepare::ranks::fit(p, data, run),
     VarianceThreshold => prepare::variance::fit(p, data, run),
+    CountVectorizer => text::vectorizer::count(p, data, run).map(|(model, _)| model),
+    TfidfVectorizer => text::vectorizer::tfidf(p, data, run).map(|(model, _)| model),
+    TfidfTransformer => text::weights::fit(p, data, run),
+    HashingVectorizer => text::hashing::fit(p),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

@@ -1,6 +1,6 @@
 //! Trains any estimator.
 
-use onrush_wire::learn::{EstimatorKind, Grid, Param, Spec, Splitter, info as estimator};
+use onrush_wire::learn::{Grid, Param, Spec, Splitter};
 
 use crate::check;
 use crate::compose;
@@ -10,6 +10,7 @@ use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
 use crate::model::Values;
 use crate::run::Run;
 use crate::select::{Fold, candidates, search, validate};
+use crate::text;
 
 /// Trains the estimator of a specification.
 ///
@@ -17,15 +18,9 @@ use crate::select::{Fold, candidates, search, validate};
 /// If a parameter or the data are not what the estimator takes, and if the user stops the training.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error> {
     check::spec(spec)?;
-    let dense;
-    let data = match estimator(&spec.estimator) {
-        Some(info) if data.sparse.is_some() && !info.sparse && info.kind != EstimatorKind::Meta => {
-            dense = data.to_dense(&spec.estimator)?;
-            &dense
-        }
-        _ => data,
-    };
+    let data = &*check::densified(spec, data)?;
     check::data(spec, data)?;
+    text::check_columns(spec, data)?;
     let model = match spec.estimator.as_str() {
         "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,
         "ColumnTransformer" | "FeatureUnion" => compose::columns::fit(spec, data, run, &fit).map(Any::from)?,

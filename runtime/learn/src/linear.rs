@@ -12,6 +12,7 @@ mod newton;
 mod nnls;
 pub mod ridge;
 pub mod ridge_cv;
+mod sparse;
 pub mod t_distribution;
 
 pub use logistic::Logistic;
@@ -243,6 +244,10 @@ pub fn scores(data: &Data, coef: &[f64], intercept: f64) -> Vec<f64> {
             let start = (chunk * 8 + block) * design::BLOCK;
             for (column, weight) in data.features.iter().zip(coef) {
                 out.iter_mut().zip(&column.values[start..]).for_each(|(o, x)| *o += x * weight);
+            }
+            if let Some(sparse) = &data.sparse {
+                let coef = &coef[data.width()..];
+                out.iter_mut().enumerate().for_each(|(i, o)| *o += sparse.dot(start + i, coef));
             }
         }
     });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 
@@ -54,6 +55,26 @@ pub trait Model: Send + Sync {
     /// # Errors
     /// If a value cannot be used, such as a category that was not seen in training.
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error>;
+
+    /// How many of its outputs, the last ones, are sparse, if the last `sparse` of its features are.
+    fn sparse_outputs(&self, _sparse: usize) -> usize {
+        0
+    }
+
+    /// The sparse outputs, with all of their columns. `None`: all of its outputs are dense.
+    ///
+    /// # Errors
+    /// As [`Model::apply`].
+    fn apply_sparse(&self, _data: &Data) -> Result<Option<Sparse>, Error> {
+        Ok(None)
+    }
+
+    /// The first outputs: those that are not sparse, if the last `sparse` of its features are.
+    fn dense_outputs(&self, features: &[Field], sparse: usize) -> Vec<Role> {
+        let mut outputs = self.outputs(features);
+        outputs.truncate(outputs.len().saturating_sub(self.sparse_outputs(sparse)));
+        outputs
+    }
 
     /// The scores that a classifier decides by, as in scikit-learn's `decision_function`: one column for two classes
     /// (above 0 is the second class), else one for each class. `None`: it has no such scores.

@@ -36,7 +36,8 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
     }
     let FileModel { spec, features, classes, model } = file::read(bytes).map_err(named)?;
     let (target, session) = ("target".to_string(), String::new());
-    Ok(FittedModel { spec, features, target, classes, rows: 0, session, model: Any::Foreign(model) })
+    let model = Any::Foreign(model);
+    Ok(FittedModel { spec, features, sparse: 0, target, classes, rows: 0, session, model })
 }
 
 /// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`

@@ -31,11 +31,11 @@ macro_rules! decomposition_estimators {
             }
 
             /// Truncated singular value decomposition: principal components of features that are not centred.
-            TruncatedSVD: Transformer [] {
+            TruncatedSVD: Transformer [sparse] {
                 /// Number of components.
                 n_components: Int = 2, AtLeast(1.0);
-                /// Kept for scikit-learn's signature. The result is the exact one unless there are more than 4096 rows
-                /// and features.
+                /// The result is the exact one for dense features, unless there are more than 4096 rows and features. For
+                /// sparse features, `arpack` takes at least 50 power iterations.
                 algorithm: Str = "randomized", OneOf(&["arpack", "randomized"]);
                 /// Power iterations if the result is not the exact one.
                 n_iter: Int = 5, AtLeast(0.0);

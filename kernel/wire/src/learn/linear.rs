@@ -14,7 +14,7 @@ macro_rules! linear_estimators {
             } -> { coef: Frame, intercept: Float, rank: Int, singular: Frame, summary: Frame }
 
             /// Least squares with an l2 penalty on the coefficients.
-            Ridge: Regressor [device] {
+            Ridge: Regressor [device sparse] {
                 /// Strength of the penalty.
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an intercept is fitted. It is not penalised.
@@ -137,7 +137,7 @@ macro_rules! linear_estimators {
             }
 
             /// Logistic regression of two classes, or of several by softmax.
-            LogisticRegression: Classifier [device] {
+            LogisticRegression: Classifier [device sparse] {
                 /// Kept for scikit-learn's signature: `l1` and `l2` set `l1_ratio` to 1 and 0, `none` sets `c` to
                 /// infinity.
                 penalty: Str = None, OneOf(&["l1", "l2", "elasticnet", "none"]);

@@ -68,7 +68,7 @@ macro_rules! neighbors_estimators {
             } -> { theta: Frame, var: Frame, class_prior: Frame, class_count: Frame }
 
             /// Naive Bayes for counts, such as those of words. Features must not be negative.
-            MultinomialNB: Classifier [] {
+            MultinomialNB: Classifier [sparse] {
                 /// Count that is added to each feature in each class (Laplace smoothing).
                 alpha: Float = 1.0, AtLeast(0.0);
                 /// Whether an `alpha` below 1e-10 stays as it is. Otherwise 1e-10 is taken instead.

@@ -7,7 +7,7 @@ macro_rules! prepare_estimators {
         $then! {
             /// Subtracts the mean of each feature and divides by its standard deviation. Missing values stay missing.
             /// Mean and variance are weighted by the sample weights.
-            StandardScaler: Transformer [missing] {
+            StandardScaler: Transformer [missing sparse] {
                 /// Whether the mean is subtracted.
                 with_mean: Bool = true, Any;
                 /// Whether features are divided by their standard deviation. A constant feature is not divided.
@@ -24,7 +24,7 @@ macro_rules! prepare_estimators {
             } -> { data_min: Frame, data_max: Frame, data_range: Frame, scale: Frame, min: Frame }
 
             /// Divides each feature by its largest absolute value. Missing values stay missing.
-            MaxAbsScaler: Transformer [missing] {
+            MaxAbsScaler: Transformer [missing sparse] {
                 /// Whether results are limited to the range from -1 to 1.
                 clip: Bool = false, Any;
             } -> { max_abs: Frame, scale: Frame }
@@ -44,7 +44,7 @@ macro_rules! prepare_estimators {
             } -> { center: Frame, scale: Frame }
 
             /// Divides each row by its norm. A row of zeros stays as it is.
-            Normalizer: Transformer [] {
+            Normalizer: Transformer [sparse] {
                 /// The norm: the sum of absolute values, the Euclidean length, or the largest absolute value.
                 norm: Str = "l2", OneOf(&["l1", "l2", "max"]);
             } -> {}

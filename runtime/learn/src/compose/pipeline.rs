@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use onrush_wire::learn::Spec;
 
-use super::{distinct_names, transformer};
+use super::{Transformed, distinct_names, transformer};
 use crate::check::is_passthrough_or_drop;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::inside::inside;
 use crate::estimators::{FittedModel, Pipeline, Trainer};
 use crate::run::Run;
+use crate::text;
 
 /// Trains the steps one after the other.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<Pipeline, Error> {
@@ -28,13 +29,14 @@ pub fn fit_transform(
     data: &Data,
     run: &Run<'_>,
     fit: Trainer<'_>,
-) -> Result<(Pipeline, Vec<Vec<f64>>), Error> {
+) -> Result<(Pipeline, Transformed), Error> {
     let (mut steps, data) = before_last(spec, data, run, fit)?;
     let Some(last) = spec.parts.last().filter(|part| !is_passthrough_or_drop(&part.spec)) else {
-        let values = data.into_owned().features.into_iter().map(|c| c.values);
-        return Ok((Pipeline { steps }, values.collect()));
+        let Data { features, sparse, .. } = data.into_owned();
+        let dense = features.into_iter().map(|c| c.values).collect();
+        return Ok((Pipeline { steps }, Transformed { dense, sparse }));
     };
-    let (fitted, values) = super::fit_transform(&last.spec, &data, run, fit).map_err(|e| inside(&last.name, e))?;
+    let (fitted, values) = super::transform_training(&last.spec, &data, run, fit).map_err(|e| inside(&last.name, e))?;
     steps.push((last.name.clone(), fitted));
     Ok((Pipeline { steps }, values))
 }
@@ -51,6 +53,12 @@ fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>, fit: Trainer<'_>)
     if let Some(part) = spec.parts.iter().find(|part| part.spec.estimator == "drop") {
         let message = format!("step `{}` is \"drop\": a pipeline takes estimators and \"passthrough\"", part.name);
         return Err(Error::new(ErrorKind::Parameter, message));
+    }
+    let mut later = spec.parts.iter().filter(|part| !is_passthrough_or_drop(&part.spec)).skip(1);
+    if let Some(part) = later.find(|part| text::takes_documents(&part.spec)) {
+        let message = format!("step `{}` takes documents, which come from a frame and not from another step", part.name);
+        return Err(Error::new(ErrorKind::Estimator, message)
+            .help("put it first: `fill_null(\"\")` and other functions of strings work on the frame"));
     }
     if data.rows == 0 {
         return Err(Error::new(ErrorKind::NoRows, "the pipeline got no rows"));

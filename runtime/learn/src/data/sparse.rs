@@ -68,4 +68,60 @@ impl Sparse {
         }
         columns
     }
+
+    /// The columns at these positions as dense values.
+    pub fn dense(&self, wanted: &[usize]) -> Vec<Vec<f64>> {
+        let mut places = vec![Vec::new(); self.width()];
+        wanted.iter().enumerate().for_each(|(place, column)| places[*column].push(place));
+        let mut out = vec![vec![0.0; self.rows()]; wanted.len()];
+        for row in 0..self.rows() {
+            let (columns, values) = self.row(row);
+            for (column, value) in columns.iter().zip(values) {
+                places[*column as usize].iter().for_each(|place| out[*place][row] = *value);
+            }
+        }
+        out
+    }
+
+    /// The columns of several blocks of the same rows, block after block, under other names.
+    pub fn joined(blocks: &[Sparse], names: Arc<Vec<String>>) -> Sparse {
+        if let [block] = blocks {
+            return Sparse { names, ..block.clone() };
+        }
+        let rows = blocks.first().map_or(0, Sparse::rows);
+        let mut joined = Sparse { names, starts: vec![0], ..Sparse::default() };
+        for row in 0..rows {
+            let mut before = 0;
+            for block in blocks {
+                let (columns, values) = block.row(row);
+                joined.columns.extend(columns.iter().map(|column| column + before));
+                joined.values.extend_from_slice(values);
+                before += block.width() as u32;
+            }
+            joined.starts.push(joined.columns.len());
+        }
+        joined
+    }
+
+    /// The same places with other values. `value` gets the column and the value.
+    #[must_use]
+    pub fn mapped(mut self, value: impl Fn(usize, f64) -> f64) -> Sparse {
+        self.columns.iter().zip(&mut self.values).for_each(|(column, old)| *old = value(*column as usize, *old));
+        self
+    }
+
+    /// The columns from this position on, without their names.
+    #[must_use]
+    pub fn after(self, first: usize) -> Sparse {
+        let first = first as u32;
+        let mut rest = Sparse { starts: vec![0], ..Sparse::default() };
+        for row in 0..self.rows() {
+            let (columns, values) = self.row(row);
+            let from = columns.partition_point(|column| *column < first);
+            rest.columns.extend(columns[from..].iter().map(|column| column - first));
+            rest.values.extend_from_slice(&values[from..]);
+            rest.starts.push(rest.columns.len());
+        }
+        rest
+    }
 }

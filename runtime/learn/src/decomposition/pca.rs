@@ -10,6 +10,7 @@ use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::sparse;
 use crate::data::{Column, Data, Kind};
 use crate::device;
 use crate::error::{Error, ErrorKind};
@@ -143,6 +144,9 @@ pub fn fit(params: &params::PCA, data: &Data, run: &Run<'_>) -> Result<Projectio
 /// # Errors
 /// If there are fewer rows or features than components.
 pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
+    if data.sparse.is_some() {
+        return sparse::truncated(params, data, run);
+    }
     let (n, d) = (data.rows, data.width());
     let k = params.n_components;
     check_count(k, n, d)?;
@@ -210,7 +214,7 @@ impl ComponentCount {
     }
 }
 
-fn check_count(count: usize, n: usize, d: usize) -> Result<(), Error> {
+pub(super) fn check_count(count: usize, n: usize, d: usize) -> Result<(), Error> {
     if count <= n.min(d) {
         return Ok(());
     }
@@ -372,7 +376,7 @@ fn subspace(matrix: &Matrix, truncation: &Truncation, run: &Run<'_>) -> Result<O
 }
 
 /// The first `k` vectors as rows, each with the sign that makes its largest value positive.
-fn components(vectors: &Matrix, k: usize) -> Tensor {
+pub(super) fn components(vectors: &Matrix, k: usize) -> Tensor {
     let mut out = Vec::with_capacity(k * vectors.rows);
     for column in 0..k {
         let vector = vectors.column(column);
@@ -440,6 +444,15 @@ impl Model for Projection {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        if data.sparse.is_some() {
+            // Features that are centred are never sparse.
+            let rows = data.all_sparse();
+            let column = |c: &usize| {
+                let component = self.components.row(*c);
+                (0..data.rows).map(|row| rows.dot(row, component) * self.scale.data[*c]).collect()
+            };
+            return Ok(wanted.par_iter().map(column).collect());
+        }
         let rows = wanted.iter().flat_map(|c| self.components.row(*c).iter().map(|v| v * self.scale.data[*c]));
         let components = Tensor::new(vec![wanted.len(), data.width()], rows.collect());
         let chunks: Vec<usize> = (0..data.rows).step_by(sums::CHUNK).collect();

@@ -1,21 +1,31 @@
 //! A trained model with everything that is needed to use it.
 
+use std::borrow::Cow;
+
 use onrush_wire::learn::Spec;
 use serde::{Deserialize, Serialize};
 
 use super::Any;
+use super::inside::fields;
 use crate::check;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, codes, missing};
 use crate::neighbors::{self, Neighbors};
 use crate::run::Run;
+use crate::text;
 
 /// A trained model: what it learnt, and what it was trained on.
 #[derive(Serialize, Deserialize)]
 pub struct FittedModel {
     pub spec: Spec,
+    /// The dense features, then the sparse ones.
+    #[serde(with = "super::field_list")]
     pub features: Vec<Field>,
+    /// How many of the features, the last ones, were sparse.
+    #[serde(default)]
+    pub(crate) sparse: usize,
     /// The name of the target. Empty if there is none.
     pub target: String,
     /// See [`Data::classes`].
@@ -30,10 +40,23 @@ pub struct FittedModel {
 
 impl FittedModel {
     pub(crate) fn new(spec: &Spec, data: &Data, model: Any) -> Self {
-        let features = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
+        let mut features = fields(data);
+        let documents = text::documents(spec, &data.names());
+        for (position, (field, is_text)) in features.iter_mut().zip(documents).enumerate() {
+            // The model of a search may take columns in another way than the specification.
+            let best = match &model {
+                Any::Search(search) => search.best.as_ref().and_then(|best| best.features.get(position)),
+                _ => None,
+            };
+            let is_text = best.map_or(is_text, |best| best.kind == Kind::Text);
+            if is_text && matches!(field.kind, Kind::Category(_)) {
+                field.kind = Kind::Text;
+            }
+        }
         FittedModel {
             spec: spec.clone(),
-            features: features.collect(),
+            features,
+            sparse: data.sparse.as_ref().map_or(0, Sparse::width),
             target: data.target.clone(),
             classes: data.classes.clone(),
             rows: data.rows as u64,
@@ -73,8 +96,21 @@ impl FittedModel {
     /// If a feature is missing, or a value cannot be used.
     pub fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         let data = self.aligned(data)?;
-        check::features(&self.spec, &data)?;
-        self.model().apply(&data, wanted)
+        self.model().apply(&*self.ready(&data)?, wanted)
+    }
+
+    /// Rows with the features in the order of the training as the model takes them inside of another one, checked:
+    /// with dense columns if it does not take sparse ones.
+    ///
+    /// # Errors
+    /// If a value cannot be used, or there are too many dense columns.
+    pub(crate) fn ready<'a>(&self, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+        check::ready(&self.spec, data)
+    }
+
+    /// How many of its outputs, the last ones, are sparse.
+    pub(crate) fn sparse_outputs(&self) -> usize {
+        self.model().sparse_outputs(self.sparse)
     }
 
     /// The features from the outputs of a transformer, which `data` holds by name.
@@ -111,8 +147,7 @@ impl FittedModel {
     /// If the estimator has none, or a feature is missing.
     pub fn decision(&self, data: &Data) -> Result<Vec<Vec<f64>>, Error> {
         let data = self.aligned(data)?;
-        check::features(&self.spec, &data)?;
-        self.model().decision(&data)?.ok_or_else(|| {
+        self.model().decision(&*self.ready(&data)?)?.ok_or_else(|| {
             let message = format!("{} has no `decision_function`", self.spec.estimator);
             let proba = self.outputs().iter().any(|(_, role)| matches!(role, Role::Proba(_)));
             let error = Error::new(ErrorKind::Evaluation, message);
@@ -127,7 +162,9 @@ impl FittedModel {
     /// If a feature is missing or of another kind.
     pub fn aligned(&self, data: &Data) -> Result<Data, Error> {
         let mut columns = Vec::new();
-        for field in &self.features {
+        let sparse = data.sparse.as_ref().filter(|sparse| self.ends_with(&sparse.names));
+        let dense = self.features.len() - sparse.map_or(0, Sparse::width);
+        for field in &self.features[..dense] {
             let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
             columns.push(match (&field.kind, &column.kind) {
                 (Kind::Category(known), Kind::Category(names)) if known != names => {
@@ -141,18 +178,24 @@ impl FittedModel {
                     let kind = Kind::Category(known.iter().chain(first).cloned().collect());
                     Column { name: field.name.clone(), kind, values }
                 }
-                (Kind::Number, Kind::Number) | (Kind::Category(_), Kind::Category(_)) => column.clone(),
+                (Kind::Number, Kind::Number) | (Kind::Category(_) | Kind::Text, Kind::Category(_)) => column.clone(),
                 (wanted, _) => {
                     let (was, is) = match wanted {
                         Kind::Number => ("numbers", "strings"),
-                        Kind::Category(_) => ("strings", "numbers"),
+                        Kind::Category(_) | Kind::Text => ("strings", "numbers"),
                     };
                     let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
                     return Err(Error::new(ErrorKind::TypeMismatch, message));
                 }
             });
         }
-        Ok(data.with_features(columns))
+        Ok(Data { sparse: sparse.cloned(), ..data.with_features(columns) })
+    }
+
+    /// Whether the last features have these names.
+    fn ends_with(&self, names: &[String]) -> bool {
+        let first = self.features.len().checked_sub(names.len());
+        first.is_some_and(|first| self.features[first..].iter().zip(names).all(|(field, name)| field.name == *name))
     }
 
     /// Coefficients or importances by the names of the features: what they are, and the values.

@@ -1,14 +1,26 @@
 //! Trained estimators inside of other ones: their outputs, errors and names.
 
 use super::FittedModel;
-use crate::check;
-use crate::data::{Column, Data};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Field, Model, Role};
 
 /// The outputs of a transformer that are features: their positions and what they are.
 pub(crate) fn features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize, Field)>, Error> {
-    let outputs = fitted.model().outputs(&fitted.features).into_iter().enumerate();
+    features_among(name, fitted, fitted.model().outputs(&fitted.features))
+}
+
+/// [`features_of`] without the sparse ones.
+pub(crate) fn dense_features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize, Field)>, Error> {
+    let outputs = fitted.model().dense_outputs(&fitted.features, fitted.sparse);
+    match outputs.is_empty() && fitted.sparse_outputs() > 0 {
+        true => Ok(Vec::new()),
+        false => features_among(name, fitted, outputs),
+    }
+}
+
+fn features_among(name: &str, fitted: &FittedModel, outputs: Vec<Role>) -> Result<Vec<(usize, Field)>, Error> {
+    let outputs = outputs.into_iter().enumerate();
     let field = |(k, role): (usize, Role)| match role {
         Role::Feature(name, kind) => Some((k, Field { name, kind })),
         _ => None,
@@ -23,13 +35,17 @@ pub(crate) fn features_of(name: &str, fitted: &FittedModel) -> Result<Vec<(usize
 
 /// The rows with the outputs of a transformer as features. The rows have the transformer's features in its order.
 pub(crate) fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Result<Data, Error> {
-    check::features(&fitted.spec, data).map_err(|e| inside(name, e))?;
-    let features = features_of(name, fitted)?;
+    let data = fitted.ready(data).map_err(|e| inside(name, e))?;
+    let features = dense_features_of(name, fitted)?;
     let wanted: Vec<usize> = features.iter().map(|(k, _)| *k).collect();
-    let values = fitted.model().apply(data, &wanted).map_err(|e| inside(name, e))?;
+    let sparse = fitted.model().apply_sparse(&data).map_err(|e| inside(name, e))?;
+    let values = match wanted.is_empty() {
+        true => Vec::new(),
+        false => fitted.model().apply(&data, &wanted).map_err(|e| inside(name, e))?,
+    };
     let columns = features.into_iter().zip(values);
     let columns = columns.map(|((_, field), values)| Column { name: field.name, kind: field.kind, values });
-    Ok(data.with_features(columns.collect()))
+    Ok(Data { sparse, ..data.with_features(columns.collect()) })
 }
 
 /// An error of an estimator inside, with its name.
@@ -40,9 +56,11 @@ pub(crate) fn inside(name: &str, error: Error) -> Error {
     }
 }
 
-/// The features of rows.
+/// The features of rows, dense ones first.
 pub(crate) fn fields(data: &Data) -> Vec<Field> {
-    data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() }).collect()
+    let dense = data.features.iter().map(|c| Field { name: c.name.clone(), kind: c.kind.clone() });
+    let sparse = data.sparse.iter().flat_map(|sparse| sparse.names.iter());
+    dense.chain(sparse.map(|name| Field { name: name.clone(), kind: Kind::Number })).collect()
 }
 
 /// Checks an estimator inside that was read from a file.

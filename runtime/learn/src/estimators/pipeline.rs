@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FittedModel;
 use super::inside::{check_inside, features_of, inside, named_bars, transformed};
-use crate::check;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, LinearScores, Model, Role};
@@ -22,9 +22,27 @@ impl Pipeline {
         self.steps.last().map(|(_, fitted)| fitted)
     }
 
+    /// The rows as the last step gets them.
+    fn before_last<'a>(&self, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+        let mut now = Cow::Borrowed(data);
+        for (name, fitted) in &self.steps[..self.steps.len().saturating_sub(1)] {
+            now = Cow::Owned(transformed(name, fitted, &now)?);
+        }
+        Ok(now)
+    }
+
     /// Names and models of the steps.
     pub fn steps(&self) -> impl Iterator<Item = (&str, &FittedModel)> {
         self.steps.iter().map(|(name, fitted)| (name.as_str(), fitted))
+    }
+}
+
+/// A feature as it is.
+pub(super) fn passed(data: &Data, position: usize) -> Vec<f64> {
+    match (data.features.get(position), &data.sparse) {
+        (Some(column), _) => column.values.clone(),
+        (None, Some(sparse)) => sparse.dense(&[position - data.width()]).remove(0),
+        (None, None) => Vec::new(),
     }
 }
 
@@ -37,14 +55,11 @@ impl Model for Pipeline {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let Some(((name, last), before)) = self.steps.split_last() else {
-            return Ok(wanted.iter().map(|k| data.features[*k].values.clone()).collect());
+        let Some((name, last)) = self.steps.last() else {
+            return Ok(wanted.iter().map(|k| passed(data, *k)).collect());
         };
-        let mut now = Cow::Borrowed(data);
-        for (name, fitted) in before {
-            now = Cow::Owned(transformed(name, fitted, &now)?);
-        }
-        check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
+        let now = self.before_last(data)?;
+        let now = last.ready(&now).map_err(|e| inside(name, e))?;
         last.model().apply(&now, wanted).map_err(|e| inside(name, e))
     }
 
@@ -60,13 +75,31 @@ impl Model for Pipeline {
     }
 
     fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
-        let Some(((name, last), before)) = self.steps.split_last() else { return Ok(None) };
-        let mut now = Cow::Borrowed(data);
-        for (name, fitted) in before {
-            now = Cow::Owned(transformed(name, fitted, &now)?);
-        }
-        check::features(&last.spec, &now).map_err(|e| inside(name, e))?;
+        let Some((name, last)) = self.steps.last() else { return Ok(None) };
+        let now = self.before_last(data)?;
+        let now = last.ready(&now).map_err(|e| inside(name, e))?;
         last.model().decision(&now).map_err(|e| inside(name, e))
+    }
+
+    fn sparse_outputs(&self, sparse: usize) -> usize {
+        self.last().map_or(sparse, FittedModel::sparse_outputs)
+    }
+
+    fn apply_sparse(&self, data: &Data) -> Result<Option<Sparse>, Error> {
+        let Some((name, last)) = self.steps.last() else { return Ok(data.sparse.clone()) };
+        if last.sparse_outputs() == 0 {
+            return Ok(None);
+        }
+        let now = self.before_last(data)?;
+        let now = last.ready(&now).map_err(|e| inside(name, e))?;
+        last.model().apply_sparse(&now).map_err(|e| inside(name, e))
+    }
+
+    fn dense_outputs(&self, features: &[Field], sparse: usize) -> Vec<Role> {
+        match self.last() {
+            Some(last) => last.model().dense_outputs(&last.features, last.sparse),
+            None => self.outputs(&features[..features.len() - sparse]),
+        }
     }
 
     fn linear(&self) -> Option<LinearScores> {
@@ -125,11 +158,16 @@ impl Model for Pipeline {
             return Err(Error::new(ErrorKind::ModelFile, message));
         }
         let mut before: Option<Vec<Field>> = None;
+        let mut sparse = self.steps.first().map_or(0, |(_, first)| first.sparse);
         for (k, (name, fitted)) in self.steps.iter().enumerate() {
             check_inside(fitted)?;
             if before.as_ref().map_or(fitted.features.len() != features, |before| *before != fitted.features) {
                 return wrong(name);
             }
+            if fitted.sparse != sparse {
+                return wrong(name);
+            }
+            sparse = fitted.sparse_outputs();
             if k + 1 < self.steps.len() {
                 before = Some(features_of(name, fitted)?.into_iter().map(|(_, field)| field).collect());
             }

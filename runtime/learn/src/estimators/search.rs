@@ -4,7 +4,7 @@ use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};
 
 use super::FittedModel;
-use crate::check;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -159,10 +159,7 @@ impl Model for Search {
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         match &self.best {
-            Some(best) => {
-                check::features(&best.spec, data)?;
-                best.model().apply(data, wanted)
-            }
+            Some(best) => best.model().apply(&*best.ready(data)?, wanted),
             None if !self.untrained.is_empty() => {
                 Err(Error::new(ErrorKind::Search, self.untrained.clone())
                     .help("train the estimator with `best_params`"))
@@ -173,11 +170,22 @@ impl Model for Search {
     }
 
     fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
-        self.best.as_ref().map_or(Ok(None), |best| best.model().decision(data))
+        self.best.as_ref().map_or(Ok(None), |best| best.model().decision(&*best.ready(data)?))
     }
 
     fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
         self.best.as_ref().map_or(Ok(None), |best| best.model().inverse(data, features))
+    }
+
+    fn sparse_outputs(&self, _: usize) -> usize {
+        self.best.as_ref().map_or(0, |best| best.sparse_outputs())
+    }
+
+    fn apply_sparse(&self, data: &Data) -> Result<Option<Sparse>, Error> {
+        match &self.best {
+            Some(best) => best.model().apply_sparse(&*best.ready(data)?),
+            None => Ok(None),
+        }
     }
 
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use super::FittedModel;
 use super::inside::{check_inside, inside, named_bars};
-use crate::check;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
@@ -48,8 +47,8 @@ impl Model for TransformedTarget {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        check::features(&self.model.spec, data).map_err(|e| inside(&self.name, e))?;
-        let mut values = self.model.model().apply(data, wanted).map_err(|e| inside(&self.name, e))?;
+        let data = self.model.ready(data).map_err(|e| inside(&self.name, e))?;
+        let mut values = self.model.model().apply(&data, wanted).map_err(|e| inside(&self.name, e))?;
         let roles = self.outputs(&[]);
         if let Some(func) = self.func {
             let predictions = values.iter_mut().zip(wanted).filter(|(_, k)| roles[**k] == Role::Prediction);

@@ -11,7 +11,7 @@ use onrush_wire::learn::{Detail, Param};
 use serde::{Deserialize, Serialize};
 
 use super::design::{BLOCK, Design, add, blocks, mirror, shape, sum_chunks};
-use super::{finite, lbfgs, newton};
+use super::{finite, lbfgs, newton, sparse};
 use crate::data::Data;
 use crate::device::DeviceRows;
 use crate::error::{Error, ErrorKind};
@@ -52,6 +52,13 @@ pub fn fit(params: &params::LogisticRegression, data: &Data, run: &Run<'_>) -> R
         _ => {}
     }
     let weight = row_weights(&params.class_weight, data)?;
+    if data.sparse.is_some() && ratio > 0.0 {
+        return fit(params, &data.to_dense("LogisticRegression with an l1 penalty")?, run);
+    }
+    if data.sparse.is_some() {
+        let end = sparse::logistic(data, weight.as_deref(), c, &settings, run)?;
+        return Ok(model_of(data.total_width(), end, &settings));
+    }
     let mut problem = Problem::new(data, weight.as_deref(), None, settings.centre)?;
     problem.penalise(c, ratio);
     let start = vec![0.0; problem.outputs * (data.width() + 1)];
@@ -61,7 +68,12 @@ pub fn fit(params: &params::LogisticRegression, data: &Data, run: &Run<'_>) -> R
 
 /// The model at the end of a training.
 pub(crate) fn model(problem: &Problem<'_>, end: LogisticEnd, settings: &Settings) -> Logistic {
-    let (d, k) = (problem.width(), problem.outputs);
+    model_of(problem.width(), end, settings)
+}
+
+/// The model of so many features.
+fn model_of(d: usize, end: LogisticEnd, settings: &Settings) -> Logistic {
+    let k = end.coef.len() / (d + 1);
     let notes = match end.converged {
         _ if end.is_stuck => vec![format!(
             "the line search found no descent after {} iterations; the gradient is {:.0e}, `tol` asks for {:e}; scale \
@@ -633,7 +645,7 @@ fn softmax(scratch: &mut Scratch, weights: &Matrix, sums: &mut Sums) {
 
 /// The scores of the outputs for each row, output after output.
 pub(crate) fn decisions(data: &Data, coef: &[f64], intercept: &[f64]) -> Vec<Vec<f64>> {
-    let d = data.width();
+    let d = data.total_width();
     intercept.iter().enumerate().map(|(k, b)| super::scores(data, &coef[k * d..(k + 1) * d], *b)).collect()
 }
 
@@ -778,20 +790,4 @@ impl Model for Logistic {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::Column;
-
-    #[test]
-    fn a_failed_line_search_converges_only_at_a_small_gradient() {
-        let classes = vec!["a".to_string(), "b".to_string()];
-        let columns = vec![Column::number("x", vec![0.0, 1.0, 2.0, 3.0])];
-        let data = Data { y: vec![0.0, 1.0, 0.0, 1.0], classes, ..Data::new(columns) };
-        let problem = Problem::new(&data, None, None, true).unwrap();
-        assert!(problem.slope(&[0.0, 0.0], &[f64::NAN, 0.0]).is_nan());
-        for (gradient, is_stuck) in [(1e-9, false), (0.5, true), (f64::NAN, true)] {
-            let end = problem.stalled(vec![0.0, 0.0], Vec::new(), gradient, 1e-8);
-            assert_eq!((end.is_stuck, end.converged), (is_stuck, !is_stuck));
-        }
-    }
-}
+mod tests;

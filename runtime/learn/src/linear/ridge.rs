@@ -5,7 +5,7 @@ use onrush_dense::Matrix;
 
 use super::design::{Design, Gram, add, divide_by_norms, intercept, substitute};
 use super::least_squares::{self, WIDE, decomposed, residuals, spread, stacked, triangle};
-use super::{Linear, finite, nnls};
+use super::{Linear, finite, nnls, sparse};
 use crate::data::Data;
 use crate::error::Error;
 use crate::params;
@@ -17,6 +17,13 @@ use crate::tensor::Tensor;
 pub fn fit(params: &params::Ridge, data: &Data, run: &Run<'_>) -> Result<Linear, Error> {
     let (alpha, centre) = (finite("alpha", params.alpha)?, params.fit_intercept);
     let positive = params.positive;
+    if data.sparse.is_some() {
+        if alpha == 0.0 || positive {
+            return fit(params, &data.to_dense("Ridge with `alpha` = 0 or `positive`")?, run);
+        }
+        let (coef, intercept, notes) = sparse::ridge(data, alpha, centre, run)?;
+        return Ok(Linear { coef: Tensor::vector(coef), intercept, notes, ..Linear::default() });
+    }
     if alpha == 0.0 && !positive {
         let least = least_squares::fit(&params::LinearRegression { fit_intercept: centre, positive }, data, run)?;
         return Ok(Linear { rank: None, singular: None, summary: None, ..least });

@@ -35,12 +35,17 @@ const LEAST_ALPHA: f64 = 1e-10;
 /// If a value is negative, or the priors do not fit the classes. If all weights are 0, or a feature would have the
 /// probability 0.
 pub fn fit(params: &params::MultinomialNB, data: &Data, run: &Run<'_>) -> Result<MultinomialNb, Error> {
-    let (classes, width) = (data.classes.len(), data.width());
+    let (classes, width) = (data.classes.len(), data.total_width());
     let negative = |values: &[f64]| values.iter().position(|v| *v < 0.0);
     if let Some((column, row)) = data.features.iter().find_map(|c| Some((c, negative(&c.values)?))) {
         let (name, value) = (&column.name, column.values[row]);
         let message = format!("`{name}` is {value} in row {row}, and MultinomialNB takes counts of at least 0");
         return Err(Error::new(ErrorKind::Range, message).help("`GaussianNB` takes negative numbers"));
+    }
+    if let Some(value) = data.sparse.iter().flat_map(|sparse| &sparse.values).find(|v| **v < 0.0) {
+        let message = format!("a sparse feature is {value}, and MultinomialNB takes counts of at least 0");
+        return Err(Error::new(ErrorKind::Range, message)
+            .help("`alternate_sign(false)` of HashingVectorizer makes no negative counts"));
     }
     let given = params.class_prior.as_ref().map(|given| priors("class_prior", given, data)).transpose()?;
     let codes: Vec<u32> = data.y.iter().map(|class| *class as u32).collect();
@@ -52,14 +57,23 @@ pub fn fit(params: &params::MultinomialNB, data: &Data, run: &Run<'_>) -> Result
     }
     run.check(|| "the weights of the classes".to_string())?;
     let columns = data.features.par_iter().map(|c| by_class(classes, &codes, weight, |row, _| c.values[row]));
-    let columns: Vec<Vec<f64>> = columns.collect();
+    let mut columns: Vec<Vec<f64>> = columns.collect();
+    if let Some(sparse) = &data.sparse {
+        let width = data.width();
+        columns.resize(data.total_width(), vec![0.0; classes]);
+        for row in 0..data.rows {
+            let (places, values) = sparse.row(row);
+            let (class, weight) = (codes[row] as usize, data.weight_of(row));
+            places.iter().zip(values).for_each(|(j, value)| columns[width + *j as usize][class] += weight * value);
+        }
+    }
     run.check(|| "the counts of the features".to_string())?;
     let alpha = if params.force_alpha { params.alpha } else { params.alpha.max(LEAST_ALPHA) };
     let sums: Vec<f64> = (0..classes).map(|c| columns.iter().map(|column| column[c] + alpha).sum()).collect();
     let cells = || (0..classes).flat_map(|c| (0..width).map(move |j| (c, j)));
     let log_prob: Vec<f64> = cells().map(|(c, j)| (columns[j][c] + alpha).ln() - sums[c].ln()).collect();
     if let Some(at) = log_prob.iter().position(|log| !log.is_finite()) {
-        let (feature, class) = (&data.features[at % width].name, &data.classes[at / width]);
+        let (feature, class) = (data.name_of(at % width), &data.classes[at / width]);
         let message = format!("`{feature}` is 0 in all rows of the class `{class}`, and `alpha` is {alpha}");
         return Err(Error::new(ErrorKind::Constant, message).help("set `alpha` above 0"));
     }
@@ -85,6 +99,10 @@ impl MultinomialNb {
             let mut sums = vec![self.class_log_prior.data[class]; rows.len()];
             for (column, log) in data.features.iter().zip(self.feature_log_prob.row(class)) {
                 sums.iter_mut().zip(&column.values[rows.clone()]).for_each(|(s, v)| *s += v * log);
+            }
+            if let Some(sparse) = &data.sparse {
+                let logs = &self.feature_log_prob.row(class)[data.width()..];
+                sums.iter_mut().zip(rows.clone()).for_each(|(s, row)| *s += sparse.dot(row, logs));
             }
             sums.iter().enumerate().for_each(|(i, s)| out[i * classes + class] = *s);
         }

@@ -32,7 +32,7 @@ pub struct Imputer {
 /// Finds the value that fills each feature.
 pub fn fit(params: &params::SimpleImputer, data: &Data, run: &Run<'_>) -> Result<Imputer, Error> {
     let fills = each(data, run, |_, column| match &column.kind {
-        Kind::Number => number(params, column).map(|fill| (fill, Kind::Number)),
+        Kind::Number | Kind::Text => number(params, column).map(|fill| (fill, Kind::Number)),
         Kind::Category(names) => category(params, column, names),
     })?;
     let left_out: Vec<&str> =
@@ -133,7 +133,7 @@ impl Imputer {
         let fill = self.fill.data[j];
         // The code of an unseen category is that after the last one, which may be the constant's.
         let (seen, unseen) = match &self.kinds[j] {
-            Kind::Number => (f64::INFINITY, 0.0),
+            Kind::Number | Kind::Text => (f64::INFINITY, 0.0),
             Kind::Category(names) => (self.seen[j] as f64, names.len() as f64),
         };
         let value = |v: f64| {

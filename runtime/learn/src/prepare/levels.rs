@@ -105,7 +105,7 @@ fn automatic(column: &Column) -> CategoryCounts {
             let names: Vec<String> = seen.iter().map(|code| all[*code].clone()).collect();
             (names, seen.iter().map(|code| rows[*code]).collect::<Vec<u64>>(), positions)
         }
-        Kind::Number => {
+        Kind::Number | Kind::Text => {
             let distinct = distinct(&column.values);
             let names = distinct.iter().map(|(v, _)| v.to_string()).collect();
             (names, distinct.iter().map(|(_, n)| *n).collect(), distinct.iter().map(|(v, _)| *v).collect())
@@ -140,7 +140,7 @@ fn from_list(column: &Column, list: &Param) -> Result<CategoryCounts, Error> {
     for value in list {
         match (&column.kind, value) {
             (Kind::Category(_), Param::Str(word)) => names.push(word.clone()),
-            (Kind::Number, Param::Int(_) | Param::Float(_)) => {
+            (Kind::Number | Kind::Text, Param::Int(_) | Param::Float(_)) => {
                 let number = value.as_f64().unwrap_or_default() + 0.0;
                 if !number.is_finite() {
                     return Err(wrong(format!(
@@ -150,7 +150,7 @@ fn from_list(column: &Column, list: &Param) -> Result<CategoryCounts, Error> {
                 values.push(number);
                 names.push(number.to_string());
             }
-            (Kind::Number, other) => {
+            (Kind::Number | Kind::Text, other) => {
                 return Err(wrong(format!("`{other}` is not a number, and the column holds numbers")));
             }
             (Kind::Category(_), other) => {
@@ -231,7 +231,7 @@ impl Levels {
         let value = column.values[row];
         let shown = match &column.kind {
             _ if value.is_nan() => "the missing value".to_string(),
-            Kind::Number => format!("`{value}`"),
+            Kind::Number | Kind::Text => format!("`{value}`"),
             Kind::Category(names) => match names.get(value as usize) {
                 Some(name) => format!("`{name}`"),
                 None => format!("that in row {row}"),

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outputs;
 use crate::data::Data;
+use crate::data::sparse::Sparse;
 use crate::error::Error;
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
@@ -47,6 +48,16 @@ impl Normalizer {
                     Norm::Largest => pairs.for_each(|(n, x)| *n = n.max(x.abs())),
                 }
             }
+            if let Some(sparse) = &data.sparse {
+                for (i, norm) in norms.iter_mut().enumerate() {
+                    let (_, values) = sparse.row(chunk * CHUNK + i);
+                    match self.norm {
+                        Norm::Sum => *norm += values.iter().map(|x| x.abs()).sum::<f64>(),
+                        Norm::Euclidean => *norm += values.iter().map(|x| x * x).sum::<f64>(),
+                        Norm::Largest => *norm = values.iter().fold(*norm, |n, x| n.max(x.abs())),
+                    }
+                }
+            }
             if matches!(self.norm, Norm::Euclidean) {
                 norms.iter_mut().for_each(|n| *n = n.sqrt());
             }
@@ -63,7 +74,25 @@ impl Model for Normalizer {
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
         let norms = self.norms(data);
-        Ok(outputs(wanted, |j| data.features[j].values.iter().zip(&norms).map(|(x, n)| x / n).collect()))
+        let divided = |values: &[f64]| values.iter().zip(&norms).map(|(x, n)| x / n).collect();
+        Ok(outputs(wanted, |j| match (data.features.get(j), &data.sparse) {
+            (Some(column), _) => divided(&column.values),
+            (None, Some(sparse)) => divided(&sparse.dense(&[j - data.width()])[0]),
+            (None, None) => Vec::new(),
+        }))
+    }
+
+    fn sparse_outputs(&self, sparse: usize) -> usize {
+        sparse
+    }
+
+    fn apply_sparse(&self, data: &Data) -> Result<Option<Sparse>, Error> {
+        let Some(sparse) = &data.sparse else { return Ok(None) };
+        let (mut divided, norms) = (sparse.clone(), self.norms(data));
+        for (row, norm) in norms.iter().enumerate() {
+            divided.values[sparse.starts[row]..sparse.starts[row + 1]].iter_mut().for_each(|v| *v /= norm);
+        }
+        Ok(Some(divided))
     }
 
     fn attribute(&self, _: &str, _: &[Field], _: &[String]) -> Option<Attribute> {

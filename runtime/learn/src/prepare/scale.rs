@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, numbers, outputs};
+use crate::data::products::Products;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
@@ -32,7 +34,21 @@ impl Model for Scaler {
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        Ok(outputs(wanted, |j| self.column(&data.features[j].values, j)))
+        Ok(outputs(wanted, |j| match (data.features.get(j), &data.sparse) {
+            (Some(column), _) => self.column(&column.values, j),
+            (None, Some(sparse)) => self.column(&sparse.dense(&[j - data.width()]).remove(0), j),
+            (None, None) => Vec::new(),
+        }))
+    }
+
+    fn sparse_outputs(&self, sparse: usize) -> usize {
+        sparse
+    }
+
+    fn apply_sparse(&self, data: &Data) -> Result<Option<Sparse>, Error> {
+        let Some(sparse) = &data.sparse else { return Ok(None) };
+        let first = data.width();
+        Ok(Some(sparse.clone().mapped(|column, value| self.column(&[value], first + column)[0])))
     }
 
     fn inverse(&self, data: &Data, features: &[Field]) -> Result<Option<Vec<Column>>, Error> {
@@ -122,7 +138,14 @@ fn not_zero(scale: f64) -> f64 {
 
 /// Trains `StandardScaler`.
 pub fn standard(params: &params::StandardScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
-    let moments = each(data, run, |_, column| Ok(moments(&column.values, data.weight.as_deref())))?;
+    let mut moments = each(data, run, |_, column| Ok(moments(&column.values, data.weight.as_deref())))?;
+    if data.sparse.is_some() {
+        if params.with_mean {
+            let message = "StandardScaler cannot subtract the mean of sparse features: they would be dense";
+            return Err(Error::new(ErrorKind::Parameter, message).help("set `.with_mean(false)`"));
+        }
+        moments.extend(sparse_moments(data));
+    }
     let scale: Vec<f64> = moments.iter().map(|m| deviation(*m)).collect();
     let (with_mean, with_std) = (params.with_mean, params.with_std);
     let mut attributes = vec![("n_samples_seen".to_string(), tensor(&moments, 0))];
@@ -140,6 +163,22 @@ pub fn standard(params: &params::StandardScaler, data: &Data, run: &Run<'_>) -> 
         clip: None,
         attributes,
     })
+}
+
+/// Number or weight of the values, mean and variance of each sparse feature.
+fn sparse_moments(data: &Data) -> Vec<[f64; 3]> {
+    let products = Products::new(data);
+    let count: f64 = data.weight.as_ref().map_or(data.rows as f64, |weight| weight.iter().sum());
+    let moments = |column: usize| {
+        let (rows, values) = products.column(column);
+        let sum = |of: &dyn Fn(f64) -> f64| {
+            rows.iter().zip(values).map(|(row, v)| data.weight_of(*row as usize) * of(*v)).sum::<f64>()
+        };
+        let mean = sum(&|v| v) / count;
+        let zeros = count - sum(&|_| 1.0);
+        [count, mean, (sum(&|v| (v - mean) * (v - mean)) + zeros * mean * mean) / count]
+    };
+    (data.width()..products.width()).map(moments).collect()
 }
 
 /// The standard deviation. 1 for a variance within the rounding error of its computation: `_is_constant_feature`.
@@ -239,10 +278,17 @@ pub fn min_max(params: &params::MinMaxScaler, data: &Data, run: &Run<'_>) -> Res
 
 /// Trains `MaxAbsScaler`.
 pub fn max_abs(params: &params::MaxAbsScaler, data: &Data, run: &Run<'_>) -> Result<Scaler, Error> {
-    let columns = each(data, run, |_, column| {
+    let mut columns = each(data, run, |_, column| {
         let largest = column.values.iter().fold(f64::NAN, |a, x| a.max(x.abs()));
         Ok([largest, not_zero(largest)])
     })?;
+    if let Some(sparse) = &data.sparse {
+        let mut largest = vec![0.0_f64; sparse.width()];
+        sparse.columns.iter().zip(&sparse.values).for_each(|(j, v)| {
+            largest[*j as usize] = largest[*j as usize].max(v.abs());
+        });
+        columns.extend(largest.into_iter().map(|largest| [largest, not_zero(largest)]));
+    }
     Ok(Scaler {
         multiplies: false,
         shift: None,

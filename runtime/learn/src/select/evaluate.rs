@@ -341,7 +341,7 @@ fn partial_dependence(
         }
     }
     let shown = match &data.features[position].kind {
-        Kind::Number => Values::Floats(values),
+        Kind::Number | Kind::Text => Values::Floats(values),
         Kind::Category(names) => {
             let name = |v: &f64| names.get(*v as usize).cloned().unwrap_or_default();
             Values::Strs(values.iter().map(name).collect())

@@ -99,7 +99,7 @@ fn binned(column: &Column, max_bins: usize, sample: Option<&[u32]>, weight: Opti
             low: Vec::new(),
             high: Vec::new(),
         },
-        Kind::Number => {
+        Kind::Number | Kind::Text => {
             let edges = edges(&column.values, max_bins, sample, weight);
             Bins {
                 category: false,

@@ -79,7 +79,7 @@ impl Engine {
                 rows.data.target.clone_from(&data.data.target);
                 known_target(&mut rows.data, &array, classes.as_ref(), &data.data.classes)?;
             }
-            let aligned = align(&rows.data, &data.data)?;
+            let aligned = align(&fit.spec, &rows.data, &data.data)?;
             data.data.eval.push(aligned);
         }
         let fields = features.iter().zip(&data.fields);
@@ -434,8 +434,9 @@ fn numbers(what: &str, array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
 
 /// Strings as positions in their sorted distinct values. A null is NaN.
 fn distinct(array: &ArrayRef) -> Result<(Vec<f64>, Vec<String>), Diagnostic> {
-    let text = arrow::compute::cast(array, &DataType::Utf8).map_err(|e| internal(&e.to_string()))?;
-    let text = text.as_string::<i32>();
+    // Documents can have more bytes together than the offsets of `Utf8` count.
+    let text = arrow::compute::cast(array, &DataType::LargeUtf8).map_err(|e| internal(&e.to_string()))?;
+    let text = text.as_string::<i64>();
     let mut known: std::collections::HashMap<&str, u32> = std::collections::HashMap::new();
     let mut first = Vec::new();
     let codes: Vec<u32> = text
@@ -554,14 +555,19 @@ fn known_target(
     Ok(())
 }
 
-/// The rows of an evaluation set with the categories of the training. An unseen category is missing.
-fn align(rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
+/// The rows of an evaluation set with the categories of the training. An unseen category is missing, and documents stay
+/// as they are.
+fn align(spec: &Spec, rows: &Data, training: &Data) -> Result<Data, Diagnostic> {
     let mut aligned = rows.clone();
-    for (column, known) in aligned.features.iter_mut().zip(&training.features) {
+    let documents = onrush_learn::documents(spec, &training.names());
+    for ((column, known), is_document) in aligned.features.iter_mut().zip(&training.features).zip(documents) {
         if column.categories().is_some() != known.categories().is_some() {
             let (was, is) = if known.categories().is_some() { ("strings", "numbers") } else { ("numbers", "strings") };
             let message = format!("`{}` holds {is} in the evaluation set, and {was} in the training", column.name);
             return Err(diagnostics::plan_error("type-mismatch", message));
+        }
+        if is_document {
+            continue;
         }
         if let (Some(names), Some(known_names)) = (column.categories(), known.categories()) {
             let code = |name: &String| known_names.binary_search(name).map_or(f64::NAN, |c| c as f64);

@@ -124,13 +124,13 @@ impl TrainedModel {
         let inputs = kept.features.iter().zip(&fitted.features).map(|((field, expr), feature)| Input {
             name: field.name.clone(),
             expr: expr.clone(),
-            is_string: matches!(feature.kind, Kind::Category(_)),
+            is_string: matches!(feature.kind, Kind::Category(_) | Kind::Text),
         });
         let dtype = |role: &Role| match role {
             Role::Prediction => classes.as_ref().map_or(DataType::Float64, |c| plain(c.data_type())),
             Role::Label => DataType::Int64,
             Role::Proba(_) | Role::Feature(_, Kind::Number) => DataType::Float64,
-            Role::Feature(_, Kind::Category(_)) => DataType::Utf8View,
+            Role::Feature(_, Kind::Category(_) | Kind::Text) => DataType::Utf8View,
         };
         let made = fitted.outputs();
         let outputs: Vec<FieldRef> =
@@ -212,6 +212,8 @@ impl TrainedModel {
             (Role::Feature(_, Kind::Category(names)), _) => Arc::new(StringViewArray::from_iter(
                 values.iter().map(|v| if v.is_nan() { None } else { names.get(*v as usize) }),
             )),
+            // No output has this kind: it is that of a feature alone.
+            (Role::Feature(_, Kind::Text), _) => Arc::new(StringViewArray::new_null(values.len())),
             (Role::Feature(_, Kind::Number), _) => {
                 Arc::new(Float64Array::from_iter(values.into_iter().map(|v| if v.is_nan() { None } else { Some(v) })))
             }
@@ -278,7 +280,7 @@ fn plain(dtype: &DataType) -> DataType {
 fn foreign(field: &onrush_learn::Field) -> (Field, Expr) {
     let dtype = match field.kind {
         Kind::Number => onrush_wire::DataType::Float64,
-        Kind::Category(_) => onrush_wire::DataType::String,
+        Kind::Category(_) | Kind::Text => onrush_wire::DataType::String,
     };
     (Field { name: field.name.clone(), dtype, nullable: true }, Expr::column(field.name.as_str()))
 }
