@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use onrush_wire::learn::{Check, EstimatorKind, Param, ParamInfo, ParamType, Spec, info};
+use onrush_wire::learn::{Check, EstimatorInfo, EstimatorKind, Param, ParamInfo, ParamType, Spec, info};
 use rayon::prelude::*;
 
 use crate::data::{Data, Kind};
@@ -167,11 +167,10 @@ pub fn target(data: &Data) -> Result<(), Error> {
 /// # Errors
 /// If the dense columns have too many cells.
 pub fn densified<'a>(spec: &Spec, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
-    match info(&spec.estimator) {
-        Some(info) if data.sparse.is_some() && !info.sparse && info.kind != EstimatorKind::Meta => {
-            data.to_dense(&spec.estimator).map(Cow::Owned)
-        }
-        _ => Ok(Cow::Borrowed(data)),
+    let takes_sparse = |info: &EstimatorInfo| info.sparse || info.kind == EstimatorKind::Meta;
+    match data.sparse.is_none() || info(&spec.estimator).is_some_and(takes_sparse) {
+        true => Ok(Cow::Borrowed(data)),
+        false => data.to_dense(&spec.estimator).map(Cow::Owned),
     }
 }
 
@@ -192,9 +191,9 @@ fn documents(estimator: &str, data: &Data) -> Result<(), Error> {
         let shown = names.iter().take(8).cloned().collect::<Vec<String>>().join(", ");
         let more = if names.len() > 8 { ", ..." } else { "" };
         let message = format!("{estimator} takes one column of documents, and got {}: {shown}{more}", names.len());
-        return Err(Error::new(ErrorKind::Strings, message)
-            .help("`.features(..)` chooses the column")
-            .help(format!("or a `ColumnTransformer` gives each column a vectorizer: `.on([\"title\"], {estimator}::new())`")));
+        return Err(Error::new(ErrorKind::Strings, message).help("`.features(..)` chooses the column").help(format!(
+            "or a `ColumnTransformer` gives each column a vectorizer: `.on([\"title\"], {estimator}::new())`"
+        )));
     };
     match &column.kind {
         Kind::Category(_) => Ok(()),

@@ -51,7 +51,7 @@ pub use linear::t_distribution;
 pub use model::{Attribute, Field, LinearScores, Link, Model, Output, Role, Values};
 pub use neighbors::Neighbors;
 pub use run::Run;
-pub use text::documents;
 pub use tensor::Tensor;
+pub use text::documents;
 
 pub use onrush_wire::learn::{Param, Spec};

@@ -11,8 +11,8 @@ mod words;
 
 pub(crate) use documents::few_columns;
 pub use hashing::Hashing;
-pub(crate) use uses::{check_columns, takes_documents};
 pub use uses::documents;
+pub(crate) use uses::{check_columns, takes_documents};
 pub use vectorizer::Vectorizer;
 pub use weights::Tfidf;
 pub(crate) use words::packed;

@@ -33,7 +33,11 @@ pub fn fit_transform(
     }
     let by_column = spec.estimator == "ColumnTransformer";
     // Terms are not chosen by their names while they are sparse.
-    let data = &*if by_column && data.sparse.is_some() { Cow::Owned(data.to_dense(&spec.estimator)?) } else { Cow::Borrowed(data) };
+    let data = &*if by_column && data.sparse.is_some() {
+        Cow::Owned(data.to_dense(&spec.estimator)?)
+    } else {
+        Cow::Borrowed(data)
+    };
     let sparse = data.sparse.as_ref().map_or(0, Sparse::width);
     let mut taken = vec![!by_column; data.width()];
     let (mut blocks, mut outputs, mut parts) = (Vec::new(), Vec::new(), Vec::new());
@@ -79,7 +83,8 @@ pub fn fit_transform(
     }
     let mut dense: HashSet<&str> = HashSet::with_capacity(names.len());
     dense.extend(names);
-    if let Some(name) = sparse.iter().flat_map(|sparse| sparse.names.iter()).find(|name| dense.contains(name.as_str())) {
+    if let Some(name) = sparse.iter().flat_map(|sparse| sparse.names.iter()).find(|name| dense.contains(name.as_str()))
+    {
         return Err(Error::new(ErrorKind::DuplicateColumn, format!("two transformers make the column `{name}`"))
             .help("rename the transformer, or a feature first"));
     }

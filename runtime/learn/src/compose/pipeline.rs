@@ -56,7 +56,8 @@ fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>, fit: Trainer<'_>)
     }
     let mut later = spec.parts.iter().filter(|part| !is_passthrough_or_drop(&part.spec)).skip(1);
     if let Some(part) = later.find(|part| text::takes_documents(&part.spec)) {
-        let message = format!("step `{}` takes documents, which come from a frame and not from another step", part.name);
+        let message =
+            format!("step `{}` takes documents, which come from a frame and not from another step", part.name);
         return Err(Error::new(ErrorKind::Estimator, message)
             .help("put it first: `fill_null(\"\")` and other functions of strings work on the frame"));
     }

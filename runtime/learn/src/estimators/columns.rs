@@ -82,7 +82,14 @@ impl Block {
         let data = self.rows(data);
         let Some(fitted) = &self.model else { return Ok(data.sparse) };
         let data = fitted.ready(&data).map_err(|e| inside(&self.name, e))?;
-        fitted.model().apply_sparse(&data).map_err(|e| inside(&self.name, e))
+        let sparse = fitted.model().apply_sparse(&data).map_err(|e| inside(&self.name, e))?;
+        match sparse.as_ref().map_or(0, Sparse::width) == self.sparse_outputs() {
+            true => Ok(sparse),
+            false => {
+                let message = format!("transformer `{}` has other sparse outputs than in training", self.name);
+                Err(Error::new(ErrorKind::TypeMismatch, message))
+            }
+        }
     }
 
     /// The name of a sparse output, as in scikit-learn: terms of different columns are different.
@@ -117,7 +124,9 @@ impl ColumnModels {
         let Some(sparse) = &data.sparse else {
             return match self.blocks.iter().all(|block| block.sparse == 0) {
                 true => Ok(Cow::Borrowed(data)),
-                false => Err(Error::new(ErrorKind::TypeMismatch, "the features are dense, and were sparse in training")),
+                false => {
+                    Err(Error::new(ErrorKind::TypeMismatch, "the features are dense, and were sparse in training"))
+                }
             };
         };
         if self.blocks.iter().all(|block| block.sparse == 0) {

@@ -105,6 +105,11 @@ impl FittedModel {
     /// # Errors
     /// If a value cannot be used, or there are too many dense columns.
     pub(crate) fn ready<'a>(&self, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+        if data.total_width() != self.features.len() {
+            let (found, wanted) = (data.total_width(), self.features.len());
+            let message = format!("{} got {found} features, and was trained on {wanted}", self.spec.estimator);
+            return Err(Error::new(ErrorKind::TypeMismatch, message));
+        }
         check::ready(&self.spec, data)
     }
 

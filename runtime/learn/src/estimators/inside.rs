@@ -1,6 +1,7 @@
 //! Trained estimators inside of other ones: their outputs, errors and names.
 
 use super::FittedModel;
+use crate::data::sparse::Sparse;
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Field, Model, Role};
@@ -38,7 +39,14 @@ pub(crate) fn transformed(name: &str, fitted: &FittedModel, data: &Data) -> Resu
     let data = fitted.ready(data).map_err(|e| inside(name, e))?;
     let features = dense_features_of(name, fitted)?;
     let wanted: Vec<usize> = features.iter().map(|(k, _)| *k).collect();
-    let sparse = fitted.model().apply_sparse(&data).map_err(|e| inside(name, e))?;
+    let sparse = match fitted.sparse_outputs() {
+        0 => None,
+        _ => fitted.model().apply_sparse(&data).map_err(|e| inside(name, e))?,
+    };
+    if sparse.as_ref().map_or(0, Sparse::width) != fitted.sparse_outputs() {
+        let message = format!("step `{name}` has other sparse outputs than in training");
+        return Err(Error::new(ErrorKind::TypeMismatch, message));
+    }
     let values = match wanted.is_empty() {
         true => Vec::new(),
         false => fitted.model().apply(&data, &wanted).map_err(|e| inside(name, e))?,

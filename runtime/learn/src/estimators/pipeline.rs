@@ -164,7 +164,8 @@ impl Model for Pipeline {
             if before.as_ref().map_or(fitted.features.len() != features, |before| *before != fitted.features) {
                 return wrong(name);
             }
-            if fitted.sparse != sparse {
+            // An estimator of dense features has none that are sparse.
+            if fitted.sparse != sparse && fitted.sparse != 0 {
                 return wrong(name);
             }
             sparse = fitted.sparse_outputs();

@@ -98,7 +98,14 @@ impl Analyzer {
             Some("unicode") => Accents::Unicode,
             _ => Accents::Stay,
         };
-        Ok(Analyzer { lowercase: terms.lowercase, accents, stop_words: stop_words(&terms.stop_words)?, units, low, high })
+        Ok(Analyzer {
+            lowercase: terms.lowercase,
+            accents,
+            stop_words: stop_words(&terms.stop_words)?,
+            units,
+            low,
+            high,
+        })
     }
 
     /// Calls `found` for each term of a document.
@@ -110,7 +117,11 @@ impl Analyzer {
             Units::Words(least) => {
                 scratch.words.clear();
                 let (words, keeps) = (&mut scratch.words, |range: &Range<usize>| self.keeps(&text[range.clone()]));
-                runs(&text, *least, |range| if keeps(&range) { words.push(range) });
+                runs(&text, *least, |range| {
+                    if keeps(&range) {
+                        words.push(range)
+                    }
+                });
                 self.sequences(&text, scratch, &mut found);
             }
             Units::Matches(pattern) => {
@@ -223,7 +234,8 @@ fn words(pattern: &str) -> Result<Units, Error> {
     };
     let regex = Regex::new(&translated(pattern)).map_err(|e| {
         let why = e.to_string();
-        let why = why.lines().last().unwrap_or("it is not a regular expression").trim_start_matches("error: ").to_string();
+        let why =
+            why.lines().last().unwrap_or("it is not a regular expression").trim_start_matches("error: ").to_string();
         broken(why).help("look-around and references to groups do not exist in regular expressions of Rust")
     })?;
     match regex.captures_len() {
@@ -316,7 +328,7 @@ fn single_spaced(text: &str) -> Cow<'_, str> {
 fn stop_words(param: &Param) -> Result<HashSet<String>, Error> {
     match param {
         Param::None => Ok(HashSet::new()),
-        Param::Str(word) if word == "english" => Ok(ENGLISH.split(' ').map(str::to_string).collect()),
+        Param::Str(word) if word == "english" => Ok(ENGLISH.iter().map(ToString::to_string).collect()),
         Param::List(list) if list.iter().all(|word| matches!(word, Param::Str(_))) => {
             Ok(list.iter().filter_map(params::word).map(str::to_string).collect())
         }
@@ -347,7 +359,9 @@ mod tests {
     #[test]
     fn spaces_are_joined_as_in_python() {
         // `re.sub(r"\s\s+", " ", text)`: a single tab or line break stays.
-        for (text, wanted) in [("a\tb", "a\tb"), ("a \n b", "a b"), ("  a\n", " a\n"), ("", ""), ("\u{1c}\u{1f}x", " x")] {
+        for (text, wanted) in
+            [("a\tb", "a\tb"), ("a \n b", "a b"), ("  a\n", " a\n"), ("", ""), ("\u{1c}\u{1f}x", " x")]
+        {
             assert_eq!(single_spaced(text), wanted, "{text:?}");
         }
     }
@@ -357,8 +371,9 @@ mod tests {
         assert_eq!(translated(r"(?u)\b[\w'-]+\b"), r"(?u)\b[[\p{L}\p{N}_]'-]+\b");
         assert_eq!(translated(r"\\w"), r"\\w");
         // A vowel sign of Devanagari is a mark, and a number in a circle is a number.
-        assert_eq!("a_9é中²①\u{93f}😀-".chars().map(is_of_word).collect::<Vec<bool>>(), [
-            true, true, true, true, true, true, true, false, false, false
-        ]);
+        assert_eq!(
+            "a_9é中²①\u{93f}😀-".chars().map(is_of_word).collect::<Vec<bool>>(),
+            [true, true, true, true, true, true, true, false, false, false]
+        );
     }
 }

@@ -123,7 +123,7 @@ impl<'a> Documents<'a> {
             }
             part
         });
-        self.by_row(&joined(parts.collect(), names))
+        self.by_row(joined(parts.collect(), names))
     }
 
     /// The counts of known terms, or 1 for each if `binary`.
@@ -163,13 +163,13 @@ impl<'a> Documents<'a> {
         });
         let parts: Option<Vec<Part>> = parts.collect::<Vec<Option<Part>>>().into_iter().collect();
         let parts = parts.ok_or_else(|| Error::stopped("stopped while the terms were counted"))?;
-        Ok(self.by_row(&joined(parts, Arc::clone(names))))
+        Ok(self.by_row(joined(parts, Arc::clone(names))))
     }
 
     /// The rows from those of the distinct documents.
-    fn by_row(&self, sparse: &Sparse) -> Sparse {
+    fn by_row(&self, sparse: Sparse) -> Sparse {
         match self.rows.len() == self.texts.len() {
-            true => sparse.clone(),
+            true => sparse,
             false => sparse.take(&self.rows),
         }
     }

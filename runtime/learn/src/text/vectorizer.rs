@@ -124,8 +124,8 @@ fn fixed(vocabulary: &Param) -> Result<Option<Vec<String>>, Error> {
     Ok(Some(words))
 }
 
-/// The numbers of the terms that `min_df`, `max_df` and `max_features` keep, in the order of their words. Of terms
-/// with equal counts, the first ones in this order stay.
+/// The numbers of the terms that `min_df`, `max_df` and `max_features` keep, in the order of their words. If terms have
+/// equal counts, the first ones in this order stay.
 fn kept(
     selection: &Selection,
     counts: &Counts,

@@ -173,7 +173,8 @@ mod tests {
     fn packed_names_come_back() {
         for names in [vec![], vec!["", "é中😀\n", "a"], vec!["abcdef", "ghijklm"]] {
             let names: Vec<String> = names.into_iter().map(str::to_string).collect();
-            let (json, arrays) = crate::tensor::collect(|| serde_json::to_string(&Named(Arc::new(names.clone()))).unwrap());
+            let (json, arrays) =
+                crate::tensor::collect(|| serde_json::to_string(&Named(Arc::new(names.clone()))).unwrap());
             let read = crate::tensor::supply(arrays, || serde_json::from_str::<Named>(&json)).unwrap();
             assert_eq!(*read.0, names);
         }

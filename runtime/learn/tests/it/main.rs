@@ -6,4 +6,5 @@ mod linear;
 mod prepare;
 mod select;
 mod support;
+mod text;
 mod trees;
