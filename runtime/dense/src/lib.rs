@@ -89,6 +89,41 @@ pub fn transpose_multiply(a: &Matrix, b: &Matrix) -> Matrix {
     Matrix::of((a.view().transpose() * b.view()).as_ref())
 }
 
+/// A matrix in memory of the caller, or its transpose.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    rows: usize,
+    columns: usize,
+    data: &'a [f64],
+    is_transposed: bool,
+}
+
+impl<'a> View<'a> {
+    /// `rows` x `columns`, column after column.
+    pub fn new(rows: usize, columns: usize, data: &'a [f64]) -> Self {
+        View { rows, columns, data, is_transposed: false }
+    }
+
+    pub fn transposed(self) -> Self {
+        View { is_transposed: !self.is_transposed, ..self }
+    }
+
+    fn matrix(self) -> MatRef<'a, f64> {
+        let plain = MatRef::from_column_major_slice(self.data, self.rows, self.columns);
+        if self.is_transposed { plain.transpose() } else { plain }
+    }
+}
+
+/// Writes `a b` to `out`, column after column, on the calling thread alone.
+///
+/// # Panics
+/// If the sizes do not fit each other.
+pub fn multiply_into(a: View<'_>, b: View<'_>, out: &mut [f64]) {
+    let (a, b) = (a.matrix(), b.matrix());
+    let out = faer::MatMut::from_column_major_slice_mut(out, a.nrows(), b.ncols());
+    faer::linalg::matmul::matmul(out, faer::Accum::Replace, a, b, 1.0, Par::Seq);
+}
+
 /// Adds `a' a` to the lower triangle of `sum`. What is above the diagonal of `sum` stays.
 pub fn add_gram(sum: &mut Matrix, a: &Matrix) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul};

@@ -30,6 +30,7 @@ use crate::foreign;
 use crate::linear::{self, finite_model};
 use crate::model::Model;
 use crate::neighbors;
+use crate::neural;
 use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
@@ -89,6 +90,8 @@ models! {
     Vectorizer(text::Vectorizer),
     Tfidf(text::Tfidf),
     Hashing(text::Hashing),
+    Perceptrons(neural::Perceptrons),
+    Stochastic(neural::Stochastic),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -159,6 +162,13 @@ trainings! {
     TfidfVectorizer => text::vectorizer::tfidf(p, data, run).map(|(model, _)| model),
     TfidfTransformer => text::weights::fit(p, data, run),
     HashingVectorizer => text::hashing::fit(p),
+    MLPClassifier => neural::mlp::classifier(p, data, run),
+    MLPRegressor => neural::mlp::regressor(p, data, run),
+    SGDClassifier => neural::stochastic::classifier(p, data, run),
+    SGDRegressor => neural::stochastic::regressor(p, data, run),
+    Perceptron => neural::stochastic::perceptron(p, data, run),
+    PassiveAggressiveClassifier => neural::stochastic::passive_classifier(p, data, run),
+    PassiveAggressiveRegressor => neural::stochastic::passive_regressor(p, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

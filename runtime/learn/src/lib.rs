@@ -23,6 +23,7 @@ mod foreign;
 mod linear;
 mod manifold;
 pub mod metrics;
+mod minimize;
 mod mixture;
 pub mod model;
 mod neighbors;

@@ -128,15 +128,38 @@ pub fn train_test_split(
     random_state: u32,
 ) -> Result<RowSplit, Error> {
     let default = (test_size.is_none() && train_size.is_none()).then_some(Size::Share(0.25));
-    let (train, test) = sizes(rows, test_size.or(default), train_size)?;
-    let mut random = Mt19937::new(random_state);
+    let sizes = sizes(rows, test_size.or(default), train_size)?;
     match (shuffle, stratify) {
-        (false, None) => Ok(((0..train).collect(), (train..train + test).collect())),
+        (false, None) => Ok(((0..sizes.0).collect(), (sizes.0..sizes.0 + sizes.1).collect())),
         (false, Some(_)) => Err(Error::new(ErrorKind::Split, "`stratify` is set and `shuffle` is false")
             .help("a stratified split shuffles: leave `shuffle` at true")),
-        (true, None) => Ok(shuffled(rows, train, test, &mut random)),
-        (true, Some(y)) => {
-            let mut all = stratified_shuffles(1, rows, y, (train, test), &mut random)?;
+        (true, stratify) => drawn(rows, sizes, stratify, &mut Mt19937::new(random_state)),
+    }
+}
+
+/// The split of `train_test_split` whose `random_state` is a generator: it goes on from where `random` is.
+///
+/// # Errors
+/// As [`train_test_split`].
+pub(crate) fn train_test_split_with(
+    rows: usize,
+    test_size: Size,
+    stratify: Option<&[f64]>,
+    random: &mut Mt19937,
+) -> Result<RowSplit, Error> {
+    drawn(rows, sizes(rows, Some(test_size), None)?, stratify, random)
+}
+
+fn drawn(
+    rows: usize,
+    (train, test): (usize, usize),
+    stratify: Option<&[f64]>,
+    random: &mut Mt19937,
+) -> Result<RowSplit, Error> {
+    match stratify {
+        None => Ok(shuffled(rows, train, test, random)),
+        Some(y) => {
+            let mut all = stratified_shuffles(1, rows, y, (train, test), random)?;
             Ok(all.swap_remove(0))
         }
     }

@@ -11,27 +11,35 @@ use crate::error::{Error, ErrorKind};
 /// # Errors
 /// If `class_weight` is neither, or a weight is not a finite number of at least 0.
 pub fn of_rows(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    let by_class = match class_weight {
-        Param::None => return Ok(data.weight.clone()),
+    let Some(by_class) = of_classes(class_weight, data)? else { return Ok(data.weight.clone()) };
+    Ok(Some((0..data.rows).map(|row| by_class[data.y[row] as usize] * data.weight_of(row)).collect()))
+}
+
+/// The weight of each class, without the weights of rows. `None` if all weigh 1.
+///
+/// # Errors
+/// As [`of_rows`].
+pub fn of_classes(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Error> {
+    match class_weight {
+        Param::None => Ok(None),
         Param::Str(word) if word == "balanced" => {
             let mut counts = vec![0.0; data.classes.len()];
             data.y.iter().for_each(|class| counts[*class as usize] += 1.0);
-            counts.iter().map(|n| data.rows as f64 / (data.classes.len() as f64 * n)).collect::<Vec<f64>>()
+            Ok(Some(counts.iter().map(|n| data.rows as f64 / (data.classes.len() as f64 * n)).collect()))
         }
         Param::List(list) if list.len() == data.classes.len() => {
             let weights = list.iter().map(|w| w.as_f64().filter(|w| w.is_finite() && *w >= 0.0));
-            weights.collect::<Option<Vec<f64>>>().ok_or_else(|| {
+            weights.collect::<Option<Vec<f64>>>().map(Some).ok_or_else(|| {
                 let message = format!("`class_weight` is {class_weight}: expected finite numbers of at least 0");
                 Error::new(ErrorKind::Parameter, message)
-            })?
+            })
         }
         other => {
             let message = format!(
                 "`class_weight` is {other}: \"balanced\", or one number for each of {}",
                 data.classes.join(", ")
             );
-            return Err(Error::new(ErrorKind::Parameter, message));
+            Err(Error::new(ErrorKind::Parameter, message))
         }
-    };
-    Ok(Some((0..data.rows).map(|row| by_class[data.y[row] as usize] * data.weight_of(row)).collect()))
+    }
 }

@@ -617,6 +617,7 @@ pub const LAYERS: &[Layers] = &[
             "prepare",
             "text",
             "weights",
+            "minimize",
             "linear",
             "svm",
             "neural",
