@@ -92,6 +92,9 @@ models! {
     Hashing(text::Hashing),
     Perceptrons(neural::Perceptrons),
     Stochastic(neural::Stochastic),
+    Discriminant(linear::Discriminant),
+    Glm(linear::Glm),
+    Bayesian(linear::Bayesian),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -123,6 +126,12 @@ trainings! {
     ElasticNetCV => linear::lasso::elastic_net_cv(p, data, run).and_then(finite_model),
     LogisticRegression => linear::logistic::fit(p, data, run),
     LogisticRegressionCV => linear::logistic_cv::fit(p, data, run),
+    RidgeClassifier => linear::discriminant::fit(p, data, run),
+    PoissonRegressor => linear::glm::poisson(p, data, run),
+    GammaRegressor => linear::glm::gamma(p, data, run),
+    TweedieRegressor => linear::glm::tweedie(p, data, run),
+    HuberRegressor => linear::huber::fit(p, data, run).and_then(finite_model),
+    BayesianRidge => linear::bayesian::fit(p, data, run),
     KMeans => cluster::kmeans::fit(p, data, run),
     DBSCAN => cluster::dbscan::fit(p, data, run),
     PCA => decomposition::pca::fit(p, data, run),

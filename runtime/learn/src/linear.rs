@@ -1,8 +1,13 @@
-//! Linear models: least squares, ridge, lasso, elastic net and logistic regression.
+//! Linear models: least squares, ridge, lasso, elastic net, logistic regression and generalized linear models.
 
+pub mod bayesian;
+mod convex;
 mod descent;
 mod design;
+pub mod discriminant;
 mod folds;
+pub mod glm;
+pub mod huber;
 pub mod lasso;
 mod lbfgs;
 pub mod least_squares;
@@ -15,6 +20,9 @@ pub mod ridge_cv;
 mod sparse;
 pub mod t_distribution;
 
+pub use bayesian::Bayesian;
+pub use discriminant::Discriminant;
+pub use glm::Glm;
 pub use logistic::Logistic;
 
 use onrush_wire::learn::Param;
@@ -55,6 +63,9 @@ pub struct Linear {
     pub alphas: Option<Tensor>,
     /// `l1_ratio`, `alpha`, fold and mean squared error: rows of four.
     pub mse_path: Option<Tensor>,
+    /// The scale of the residuals, of a robust loss.
+    #[serde(default, with = "crate::tensor::scalar")]
+    pub scale: Option<f64>,
     pub notes: Vec<String>,
 }
 
@@ -163,6 +174,7 @@ impl Model for Linear {
             "n_iter" => self.n_iter.map(|n| Attribute::Int(n as i64)),
             "dual_gap" => self.dual_gap.map(Attribute::Float),
             "alpha" => self.alpha.map(Attribute::Float),
+            "scale" => self.scale.map(Attribute::Float),
             "l1_ratio" => self.l1_ratio.map(Attribute::Float),
             "best_score" => self.best_score.map(Attribute::Float),
             "alphas" => self.alphas_frame(),

@@ -204,8 +204,8 @@ impl Search {
             self.is_first_stage = false;
         }
         let (low, high) = self.range;
-        let is_narrow = self.is_bracketed
-            && (self.size <= low || self.size >= high || high - low <= Self::NARROW * high);
+        let is_narrow =
+            self.is_bracketed && (self.size <= low || self.size >= high || high - low <= Self::NARROW * high);
         let is_far = self.size == Self::MOST && value <= limit && slope <= wanted;
         let is_near = self.size == 0.0 && (value > limit || slope >= wanted);
         let is_done = value <= limit && slope.abs() <= Self::FLAT * -self.start.slope;

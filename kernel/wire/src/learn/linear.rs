@@ -182,6 +182,112 @@ macro_rules! linear_estimators {
                 /// Kept for scikit-learn's signature. The solver takes no random numbers.
                 random_state: Int = None, Within(0.0, 4294967295.0);
             } -> { classes: Strs, coef: Frame, intercept: Frame, n_iter: Int, c: Float, l1_ratio: Float, scores: Frame }
+
+            /// Ridge regression on targets of -1 and 1: the class with the highest score.
+            RidgeClassifier: Classifier [] {
+                /// Strength of the penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Kept for scikit-learn's signature. The solver is exact.
+                max_iter: Int = None, AtLeast(1.0);
+                /// Kept for scikit-learn's signature. The solver is exact.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// `balanced`, or a list with one weight for each class.
+                class_weight: Any = None, Any;
+                /// Kept for scikit-learn's signature. The solver is exact.
+                solver: Str = "auto", OneOf(&["auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga"]);
+                /// Kept for scikit-learn's signature. The solver takes no random numbers.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+            } -> { classes: Strs, coef: Frame, intercept: Frame }
+
+            /// Regression of counts: the deviance of Poisson and a logarithmic link.
+            PoissonRegressor: Regressor [] {
+                /// Strength of the l2 penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Kept for scikit-learn's signature. Both have one optimum; the solver is Newton's method.
+                solver: Str = "lbfgs", OneOf(&["lbfgs", "newton-cholesky"]);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-4, Above(0.0);
+            } -> { coef: Frame, intercept: Float, n_iter: Int }
+
+            /// Regression of positive numbers: the deviance of the gamma distribution and a logarithmic link.
+            GammaRegressor: Regressor [] {
+                /// Strength of the l2 penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Kept for scikit-learn's signature. Both have one optimum; the solver is Newton's method.
+                solver: Str = "lbfgs", OneOf(&["lbfgs", "newton-cholesky"]);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-4, Above(0.0);
+            } -> { coef: Frame, intercept: Float, n_iter: Int }
+
+            /// Generalized linear model with the deviance of a Tweedie distribution.
+            TweedieRegressor: Regressor [] {
+                /// Power of the mean in the variance: 0 normal, 1 Poisson, 2 gamma, 3 inverse Gaussian, between 1 and 2
+                /// compound Poisson.
+                power: Float = 0.0, Any;
+                /// Strength of the l2 penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Link of the mean. `auto`: `log` for powers above 0, else `identity`.
+                link: Str = "auto", OneOf(&["auto", "identity", "log"]);
+                /// Kept for scikit-learn's signature. Both have one optimum; the solver is Newton's method.
+                solver: Str = "lbfgs", OneOf(&["lbfgs", "newton-cholesky"]);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-4, Above(0.0);
+            } -> { coef: Frame, intercept: Float, n_iter: Int }
+
+            /// Linear regression that outliers influence less: squared errors up to a threshold, absolute ones above
+            /// it.
+            HuberRegressor: Regressor [] {
+                /// Threshold of outliers, in units of the scale.
+                epsilon: Float = 1.35, AtLeast(1.0);
+                /// Most iterations.
+                max_iter: Int = 100, AtLeast(0.0);
+                /// Strength of the l2 penalty.
+                alpha: Float = 1e-4, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// The largest component of the gradient at which the iteration stops.
+                tol: Float = 1e-5, AtLeast(0.0);
+            } -> { coef: Frame, intercept: Float, scale: Float, n_iter: Int }
+
+            /// Ridge regression whose penalty maximises the marginal likelihood.
+            BayesianRidge: Regressor [] {
+                /// Most iterations.
+                max_iter: Int = 300, AtLeast(1.0);
+                /// The change of the coefficients at which the iteration stops.
+                tol: Float = 1e-3, Above(0.0);
+                /// Shape of the gamma prior of the precision of the noise.
+                alpha_1: Float = 1e-6, AtLeast(0.0);
+                /// Rate of the gamma prior of the precision of the noise.
+                alpha_2: Float = 1e-6, AtLeast(0.0);
+                /// Shape of the gamma prior of the precision of the coefficients.
+                lambda_1: Float = 1e-6, AtLeast(0.0);
+                /// Rate of the gamma prior of the precision of the coefficients.
+                lambda_2: Float = 1e-6, AtLeast(0.0);
+                /// First precision of the noise. Without one: 1 / variance of the target.
+                alpha_init: Float = None, AtLeast(0.0);
+                /// First precision of the coefficients. Without one: 1.
+                lambda_init: Float = None, AtLeast(0.0);
+                /// Whether the log marginal likelihood of each iteration is computed: the attribute `scores`.
+                compute_score: Bool = false, Any;
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+            } -> {
+                coef: Frame, intercept: Float, alpha: Float, lambda: Float, sigma: Frame, scores: Frame, n_iter: Int,
+            }
         }
     };
 }

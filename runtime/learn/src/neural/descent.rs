@@ -42,7 +42,13 @@ impl Loss {
     #[inline(always)]
     fn slope(self, y: f64, p: f64) -> f64 {
         match self {
-            Loss::Hinge(margin) => if p * y <= margin { -y } else { 0.0 },
+            Loss::Hinge(margin) => {
+                if p * y <= margin {
+                    -y
+                } else {
+                    0.0
+                }
+            }
             Loss::SquaredHinge => -2.0 * y * (1.0 - p * y).max(0.0),
             Loss::ModifiedHuber if p * y < -1.0 => -4.0 * y,
             Loss::ModifiedHuber => 2.0 * (1.0 - p * y).max(0.0) * -y,
@@ -173,12 +179,22 @@ pub fn descend(
             shuffle(&mut order, seed);
         }
         let sum = match rows.source {
-            Source::Dense(x) => {
-                pulp::Arch::new().dispatch(Pass { plan, rows, x: Dense { x, width: rows.width }, order: &order, state: &mut state })
-            }
+            Source::Dense(x) => pulp::Arch::new().dispatch(Pass {
+                plan,
+                rows,
+                x: Dense { x, width: rows.width },
+                order: &order,
+                state: &mut state,
+            }),
             Source::Mixed(x, sparse) => {
                 let dense = Dense { x, width: rows.width - sparse.width() };
-                pulp::Arch::new().dispatch(Pass { plan, rows, x: Mixed { dense, sparse }, order: &order, state: &mut state })
+                pulp::Arch::new().dispatch(Pass {
+                    plan,
+                    rows,
+                    x: Mixed { dense, sparse },
+                    order: &order,
+                    state: &mut state,
+                })
             }
         };
         if !(state.intercept.is_finite() && state.w.iter().all(|w| w.is_finite())) {
@@ -251,22 +267,15 @@ impl Dense<'_> {
     }
 }
 
-/// The sum of products. Eight sums at once, so that the compiler can use wide registers.
+/// The sum of products, one after another as in scikit-learn: the first steps are so large that another order of the
+/// sum would end in other coefficients.
 #[inline(always)]
 fn product(a: &[f64], b: &[f64]) -> f64 {
-    let mut sums = [0.0f64; 8];
-    let (a8, a_rest) = a.as_chunks::<8>();
-    let (b8, b_rest) = b.as_chunks::<8>();
-    for (x, y) in a8.iter().zip(b8) {
-        for k in 0..8 {
-            sums[k] += x[k] * y[k];
-        }
+    let mut sum = 0.0;
+    for (x, y) in a.iter().zip(b) {
+        sum += x * y;
     }
-    let mut rest = 0.0;
-    for (x, y) in a_rest.iter().zip(b_rest) {
-        rest += x * y;
-    }
-    total(sums) + rest
+    sum
 }
 
 #[inline(always)]
@@ -324,7 +333,12 @@ impl Features for Mixed<'_> {
     #[inline(always)]
     fn dot(self, row: usize, w: &[f64]) -> f64 {
         let (first, rest) = w.split_at(self.dense.width);
-        self.dense.dot(row, first) + self.sparse.dot(row, rest)
+        let mut sum = self.dense.dot(row, first);
+        let (columns, values) = self.sparse.row(row);
+        for (column, value) in columns.iter().zip(values) {
+            sum += rest[*column as usize] * value;
+        }
+        sum
     }
 
     #[inline(always)]

@@ -1,5 +1,5 @@
-//! Multilayer perceptrons: `sklearn/neural_network/_multilayer_perceptron.py`. A seed gives scikit-learn's first weights,
-//! batches and held-out rows.
+//! Multilayer perceptrons: `sklearn/neural_network/_multilayer_perceptron.py`. A seed gives scikit-learn's first
+//! weights, batches and held-out rows.
 
 use onrush_wire::learn::{Detail, Param, Size};
 use rayon::prelude::*;
@@ -94,7 +94,8 @@ pub fn classifier(params: &params::MLPClassifier, data: &Data, run: &Run<'_>) ->
 pub fn regressor(params: &params::MLPRegressor, data: &Data, run: &Run<'_>) -> Result<Perceptrons, Error> {
     let is_poisson = params.loss == "poisson";
     if let Some(y) = data.y.iter().find(|y| is_poisson && **y < 0.0) {
-        let message = format!("the target `{}` has the value {y}, and `loss` poisson takes values of at least 0", data.target);
+        let message =
+            format!("the target `{}` has the value {y}, and `loss` poisson takes values of at least 0", data.target);
         return Err(Error::new(ErrorKind::Target, message));
     }
     fit(&params.into(), if is_poisson { Output::Exp } else { Output::Identity }, data, run)
@@ -117,8 +118,8 @@ fn fit(params: &MlpParams, output: Output, data: &Data, run: &Run<'_>) -> Result
         loss: f64::NAN,
         best_loss: None,
         best_validation_score: None,
-        losses: Tensor::default(),
-        scores: Tensor::default(),
+        losses: Tensor::vector(Vec::new()),
+        scores: Tensor::vector(Vec::new()),
         n_iter: 0,
         t: 0,
         notes: Vec::new(),
@@ -241,12 +242,8 @@ impl Training<'_> {
             self.show(iteration, &losses, &[]);
             self.run.check(|| format!("{iteration} of {} iterations", params.max_iter))
         };
-        let limits = Limits {
-            max_iter: params.max_iter,
-            max_fun: params.max_fun,
-            gradient: params.tol,
-            decrease: DECREASE,
-        };
+        let limits =
+            Limits { max_iter: params.max_iter, max_fun: params.max_fun, gradient: params.tol, decrease: DECREASE };
         let found = minimize(start, &limits, objective, shown)?;
         self.check_finite(found.value, &found.x, found.iterations)?;
         let why = match found.end {
@@ -315,7 +312,9 @@ impl Training<'_> {
         }
         if !converged {
             let (done, what) = (losses.len(), if held.is_some() { "validation score" } else { "loss" });
-            model.notes.push(format!("stopped after {done} of {done} iterations; the {what} still improves; raise `max_iter`"));
+            model.notes.push(format!(
+                "stopped after {done} of {done} iterations; the {what} still improves; raise `max_iter`"
+            ));
         }
         (model.n_iter, model.t) = (losses.len() as u64, (losses.len() * order.len()) as u64);
         model.loss = losses.last().copied().unwrap_or(f64::NAN);
@@ -439,7 +438,8 @@ impl Training<'_> {
             return Ok(());
         }
         let message = format!("the weights overflowed in iteration {iteration}: the loss is {loss}");
-        let error = Error::new(ErrorKind::Overflow, message).help("scale the features, for example with `StandardScaler`");
+        let error =
+            Error::new(ErrorKind::Overflow, message).help("scale the features, for example with `StandardScaler`");
         Err(match self.params.solver == "lbfgs" {
             true => error,
             false => error.help(format!("or lower `learning_rate_init`, which is {}", self.params.learning_rate_init)),

@@ -55,7 +55,8 @@ impl Optimizer {
         let (kind, rate) = (self.kind, self.rate);
         let work = |(part, ((params, first), second)): (usize, ((&mut [f64], &mut [f64]), &mut [f64]))| {
             let start = part * PART;
-            let mut gradient = chunks.first().map_or_else(Vec::new, |c| c.gradient[start..start + params.len()].to_vec());
+            let mut gradient =
+                chunks.first().map_or_else(Vec::new, |c| c.gradient[start..start + params.len()].to_vec());
             for chunk in &chunks[1..] {
                 let other = &chunk.gradient[start..start + params.len()];
                 gradient.iter_mut().zip(other).for_each(|(g, o)| *g += o);

@@ -1,5 +1,6 @@
 //! Linear models by stochastic gradient descent: `SGDClassifier`, `SGDRegressor`, `Perceptron` and the
-//! passive-aggressive models (`sklearn/linear_model/_stochastic_gradient.py`). A seed gives scikit-learn's order of rows.
+//! passive-aggressive models (`sklearn/linear_model/_stochastic_gradient.py`). A seed gives scikit-learn's order of
+//! rows.
 
 use onrush_wire::learn::{Param, Size};
 use rayon::prelude::*;
@@ -184,7 +185,8 @@ fn schedule(name: &str, loss: &str, passive: &str, alpha: f64) -> Result<Schedul
         return Err(Error::new(ErrorKind::Parameter, message));
     }
     if name == "optimal" && alpha == 0.0 {
-        let message = "`alpha` is 0 and `learning_rate` is \"optimal\", which divides by it: expected an `alpha` above 0";
+        let message =
+            "`alpha` is 0 and `learning_rate` is \"optimal\", which divides by it: expected an `alpha` above 0";
         return Err(Error::new(ErrorKind::Parameter, message).help("or set `learning_rate(\"adaptive\")`"));
     }
     Ok(match name {
@@ -343,8 +345,8 @@ fn held_out(settings: &Settings<'_>, data: &Data, seed: u32) -> Result<Vec<bool>
     Ok(held)
 }
 
-/// The score of held-out rows: r2, or the share of rows whose target is the predicted -1 or 1. With the log loss targets
-/// are 0 and 1, and only rows of the class count as right: so does scikit-learn 1.9.
+/// The score of held-out rows: r2, or the share of rows whose target is the predicted -1 or 1. With the log loss
+/// targets are 0 and 1, and only rows of the class count as right: so does scikit-learn 1.9.
 fn score(rows: &Rows<'_>, is_classifier: bool, coef: &[f64], intercept: f64) -> f64 {
     let held: Vec<usize> = (0..rows.y.len()).filter(|row| rows.held[*row]).collect();
     let predicted: Vec<f64> = held.iter().map(|row| rows.source.dot(*row, coef) + intercept).collect();

@@ -2,7 +2,9 @@
 
 mod cluster;
 mod foreign;
+mod glm;
 mod linear;
+mod neural;
 mod prepare;
 mod select;
 mod support;
