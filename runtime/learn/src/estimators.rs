@@ -35,6 +35,7 @@ use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
 use crate::text;
+use crate::svm;
 use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.
@@ -95,6 +96,8 @@ models! {
     Discriminant(linear::Discriminant),
     Glm(linear::Glm),
     Bayesian(linear::Bayesian),
+    LinearMachine(svm::LinearMachine),
+    SupportVectors(svm::Machine),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -178,6 +181,13 @@ trainings! {
     Perceptron => neural::stochastic::perceptron(p, data, run),
     PassiveAggressiveClassifier => neural::stochastic::passive_classifier(p, data, run),
     PassiveAggressiveRegressor => neural::stochastic::passive_regressor(p, data, run),
+    LinearSVC => svm::linear::classifier(p, data, run),
+    LinearSVR => svm::linear::regressor(p, data, run),
+    SVC => svm::classes::svc(p, data, run),
+    NuSVC => svm::classes::nu_svc(p, data, run),
+    SVR => svm::numbers::svr(p, data, run),
+    NuSVR => svm::numbers::nu_svr(p, data, run),
+    OneClassSVM => svm::numbers::one_class(p, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

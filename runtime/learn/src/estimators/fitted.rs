@@ -150,14 +150,22 @@ impl FittedModel {
     ///
     /// # Errors
     /// If the estimator has none, or a feature is missing.
-    pub fn decision(&self, data: &Data) -> Result<Vec<Vec<f64>>, Error> {
-        let data = self.aligned(data)?;
-        self.model().decision(&*self.ready(&data)?)?.ok_or_else(|| {
+    pub fn decision_function(&self, data: &Data) -> Result<Vec<Vec<f64>>, Error> {
+        self.decision(data)?.ok_or_else(|| {
             let message = format!("{} has no `decision_function`", self.spec.estimator);
             let proba = self.outputs().iter().any(|(_, role)| matches!(role, Role::Proba(_)));
             let error = Error::new(ErrorKind::Evaluation, message);
             if proba { error.help("`predict_proba` gives its probabilities") } else { error }
         })
+    }
+
+    /// The scores that a classifier decides by, as [`Model::decision`]. `data` is as in [`FittedModel::apply`].
+    ///
+    /// # Errors
+    /// As [`FittedModel::apply`].
+    pub fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let data = self.aligned(data)?;
+        self.model().decision(&*self.ready(&data)?)
     }
 
     /// The features in the order of the training, with its codes of categories. A category that the training did not

@@ -118,19 +118,11 @@ impl Settings {
 
 /// The weights of rows times those of classes. Balanced classes have equal sums of weights, as in scikit-learn 1.9.
 pub(crate) fn row_weights(class_weight: &Param, data: &Data) -> Result<Option<Vec<f64>>, Error> {
-    match (&data.weight, class_weight) {
-        (Some(weight), Param::Str(word)) if word == "balanced" => {
-            let mut sums = vec![0.0; data.classes.len()];
-            data.y.iter().zip(weight).for_each(|(class, w)| sums[*class as usize] += w);
-            let total: f64 = sums.iter().sum();
-            let share = |class: usize| match sums[class] > 0.0 {
-                true => total / (sums.len() as f64 * sums[class]),
-                false => 0.0,
-            };
-            Ok(Some(data.y.iter().zip(weight).map(|(class, w)| w * share(*class as usize)).collect()))
-        }
-        _ => weights::of_rows(class_weight, data),
-    }
+    let mut counts = vec![0.0; data.classes.len()];
+    data.y.iter().enumerate().for_each(|(row, class)| counts[*class as usize] += data.weight_of(row));
+    let Some(by_class) = weights::of_counts(class_weight, data, &counts)? else { return Ok(data.weight.clone()) };
+    let weight = |(row, class): (usize, &f64)| data.weight_of(row) * by_class[*class as usize];
+    Ok(Some(data.y.iter().enumerate().map(weight).collect()))
 }
 
 /// Rows, their classes and a penalty. Parameters are in units of centred and scaled columns: for each output the
@@ -720,6 +712,10 @@ impl Model for Logistic {
         let classes = if wanted.contains(&0) { predicted(&decisions) } else { Vec::new() };
         let proba = if wanted.iter().any(|w| *w > 0) { probabilities(decisions) } else { Vec::new() };
         Ok(wanted.iter().map(|w| if *w == 0 { classes.clone() } else { proba[w - 1].clone() }).collect())
+    }
+
+    fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        Ok(Some(decisions(data, &self.coef.data, &self.intercept.data)))
     }
 
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {

@@ -94,7 +94,7 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<
         }
         Evaluation::PartialDependence { feature, grid } => partial_dependence(fitted, data, feature, *grid, run),
         Evaluation::Decision => {
-            let scores = fitted.decision(data)?;
+            let scores = fitted.decision_function(data)?;
             let names: Vec<String> = match scores.len() {
                 1 => vec!["decision".to_string()],
                 n if n == fitted.classes.len() => fitted.classes.iter().map(|c| format!("decision_{c}")).collect(),

@@ -155,6 +155,8 @@ pub(crate) struct Answers<'a> {
     /// For each class of the model the probability of each row. Empty if the model has none, or if no scorer needs
     /// them.
     pub proba: Vec<Vec<f64>>,
+    /// The columns of the decision function, if a scorer needs probabilities and the model has none.
+    decision: Vec<Vec<f64>>,
     is_clusterer: bool,
 }
 
@@ -188,6 +190,10 @@ impl<'a> Answers<'a> {
         let mut columns = fitted.apply(data, &wanted)?.into_iter();
         let predicted = columns.next().unwrap_or_default();
         let proba: Vec<Vec<f64>> = columns.collect();
+        let decision = match with_proba && is_classifier && proba.is_empty() {
+            true => fitted.decision(data)?.unwrap_or_default(),
+            false => Vec::new(),
+        };
         if data.y.is_empty() && data.rows > 0 && !is_clusterer {
             let message = format!("the rows have no target `{}` to compare predictions with", fitted.target);
             return Err(Error::new(ErrorKind::Score, message));
@@ -211,7 +217,7 @@ impl<'a> Answers<'a> {
             let used = y.iter().fold(fitted.classes.len(), |most, v| most.max(*v as usize + 1));
             classes.truncate(used);
         }
-        Ok(Answers { data, estimator, y, classes, predicted, proba, is_clusterer })
+        Ok(Answers { data, estimator, y, classes, predicted, proba, decision, is_clusterer })
     }
 
     pub fn weight(&self) -> Option<&[f64]> {
@@ -328,6 +334,9 @@ impl<'a> Answers<'a> {
     }
 
     fn of_proba(&self, scorer: &str) -> Result<f64, Error> {
+        if self.proba.is_empty() && !self.decision.is_empty() && matches!(scorer, "roc_auc" | "average_precision") {
+            return self.of_decision(scorer);
+        }
         if self.proba.len() < 2 {
             let message = format!("`{scorer}` needs probabilities, and {} predicts none", self.estimator);
             return Err(Error::new(ErrorKind::Score, message)
@@ -367,6 +376,26 @@ impl<'a> Answers<'a> {
             "d2_log_loss_score" => probability::d2_log_loss(y, &proba, w),
             _ => probability::d2_brier_score(y, &proba, w),
         })
+    }
+
+    /// Scores of rankings by the decision function, as in scikit-learn for classifiers without probabilities.
+    fn of_decision(&self, scorer: &str) -> Result<f64, Error> {
+        let (y, w) = (&self.y, self.weight());
+        if scorer == "roc_auc" || self.classes.len() == 2 {
+            self.two_classes(scorer, "`accuracy` or `f1_macro`")?;
+            let positive: Vec<bool> = y.iter().map(|v| *v as usize == 1).collect();
+            return Ok(match scorer {
+                "roc_auc" => ranking::roc_auc(&positive, &self.decision[0], w),
+                _ => ranking::average_precision(&positive, &self.decision[0], w),
+            });
+        }
+        if self.decision.len() != self.classes.len() {
+            let (scores, classes) = (self.decision.len(), self.classes.len());
+            let message = format!("`{scorer}` needs a score for each of {classes} classes, and there are {scores}");
+            return Err(Error::new(ErrorKind::Score, message).help("set `decision_function_shape` to \"ovr\""));
+        }
+        let decision: Vec<&[f64]> = self.decision.iter().map(Vec::as_slice).collect();
+        Ok(ranking::average_precision_macro(y, &decision, w))
     }
 
     fn of_labels(&self, scorer: &str) -> f64 {
