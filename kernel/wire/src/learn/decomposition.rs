@@ -34,8 +34,8 @@ macro_rules! decomposition_estimators {
             TruncatedSVD: Transformer [sparse] {
                 /// Number of components.
                 n_components: Int = 2, AtLeast(1.0);
-                /// The result is the exact one for dense features, unless there are more than 4096 rows and features. For
-                /// sparse features, `arpack` takes at least 50 power iterations.
+                /// Dense features have the exact result, unless there are more than 4096 rows and features. For sparse
+                /// features, `arpack` takes at least 50 power iterations.
                 algorithm: Str = "randomized", OneOf(&["arpack", "randomized"]);
                 /// Power iterations if the result is not the exact one.
                 n_iter: Int = 5, AtLeast(0.0);

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Column;
 
-/// Features of which the values other than 0 are stored, row after row (compressed sparse rows). Values are not missing.
+/// Features of which the values other than 0 are stored, row after row (compressed sparse rows). Values are not
+/// missing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sparse {
     /// The names of the columns.

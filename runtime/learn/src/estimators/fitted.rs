@@ -247,7 +247,7 @@ impl FittedModel {
             }
         };
         let data = self.aligned(data)?;
-        check::features(&self.spec, &data)?;
+        let data = self.ready(&data)?;
         neighbors::vote::neighbors(points, default, &data, n_neighbors, radius, run)
     }
 

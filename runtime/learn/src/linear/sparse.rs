@@ -1,8 +1,8 @@
-//! Linear models of sparse features: logistic regression by Newton's method with conjugate gradients (Nocedal and Wright,
-//! Numerical Optimization, 7.1), and ridge regression by conjugate gradients.
+//! Linear models of sparse features: logistic regression by Newton's method with conjugate gradients (Nocedal and
+//! Wright, Numerical Optimization, 7.1), and ridge regression by conjugate gradients.
 //!
-//! The optimum is that of the dense solvers. Second derivatives are only multiplied with vectors, which takes two passes
-//! over the values other than 0. The diagonal of the second derivatives is the preconditioner.
+//! The optimum is that of the dense solvers. Second derivatives are only multiplied with vectors, which takes two
+//! passes over the values other than 0. The diagonal of the second derivatives is the preconditioner.
 
 use rayon::prelude::*;
 

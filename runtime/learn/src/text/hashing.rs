@@ -1,5 +1,5 @@
-//! Documents as counts in columns that a hash of the term chooses (scikit-learn's `HashingVectorizer`; Weinberger et al.
-//! 2009).
+//! Documents as counts in columns that a hash of the term chooses (scikit-learn's `HashingVectorizer`; Weinberger et
+//! al. 2009).
 
 use std::sync::{Arc, OnceLock, Weak};
 

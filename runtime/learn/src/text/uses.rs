@@ -1,4 +1,5 @@
-//! The columns that the estimators of a specification take as documents. A model stores no documents, but all categories.
+//! The columns that the estimators of a specification take as documents. A model stores no documents, but all
+//! categories.
 
 use onrush_wire::learn::{Spec, info};
 
