@@ -9,6 +9,8 @@ import time
 import numpy as np
 from sklearn.ensemble import (
     ExtraTreesClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -29,6 +31,8 @@ for model in [
     ExtraTreesClassifier(n_jobs=2),
     HistGradientBoostingClassifier(early_stopping=False),
     HistGradientBoostingRegressor(early_stopping=False),
+    GradientBoostingClassifier(n_estimators=10),
+    GradientBoostingRegressor(n_estimators=10),
 ]:
     name = type(model).__name__
     if sys.argv[1:] and not any(w in name for w in sys.argv[1:]):

@@ -5,12 +5,17 @@
 
 mod builders;
 mod compose;
+mod ensembles;
 mod model;
 mod select;
 
 pub use builders::*;
 pub use compose::{
     ColumnTransformer, FeatureUnion, IntoSteps, Pipeline, TransformedTargetRegressor, make_pipeline, make_union,
+};
+pub use ensembles::{
+    AdaBoostClassifier, AdaBoostRegressor, BaggingClassifier, BaggingRegressor, CalibratedClassifierCV, IntoEstimators,
+    NamedEstimator, StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor,
 };
 pub(crate) use model::object_of;
 pub use model::{FittedModel, IntoTarget, Model, Report, get_model, load_model};

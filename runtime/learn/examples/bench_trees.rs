@@ -39,6 +39,8 @@ fn main() {
         Spec::new("ExtraTreesClassifier"),
         Spec::new("HistGradientBoostingClassifier").with("early_stopping", false),
         Spec::new("HistGradientBoostingRegressor").with("early_stopping", false),
+        Spec::new("GradientBoostingClassifier").with("n_estimators", 10),
+        Spec::new("GradientBoostingRegressor").with("n_estimators", 10),
     ];
     let (numbers, classes) = (data(100_000, 50, false), data(100_000, 50, true));
     for spec in specs {

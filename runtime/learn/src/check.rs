@@ -38,9 +38,19 @@ pub(crate) fn is_passthrough_or_drop(spec: &Spec) -> bool {
 
 /// Checks that steps have no weight, features or groups: nothing would look at them.
 fn parts(spec: &Spec) -> Result<(), Error> {
-    if !matches!(spec.estimator.as_str(), "Pipeline" | "ColumnTransformer" | "FeatureUnion") {
+    const SEVERAL: [&str; 7] = [
+        "Pipeline",
+        "ColumnTransformer",
+        "FeatureUnion",
+        "VotingClassifier",
+        "VotingRegressor",
+        "StackingClassifier",
+        "StackingRegressor",
+    ];
+    if !SEVERAL.contains(&spec.estimator.as_str()) {
         return Ok(());
     }
+    let whole = if spec.estimator == "Pipeline" { "the pipeline" } else { spec.estimator.as_str() };
     for part in &spec.parts {
         let set = [
             ("sample_weight", part.spec.weight.is_some()),
@@ -48,7 +58,7 @@ fn parts(spec: &Spec) -> Result<(), Error> {
             ("groups", part.spec.groups.is_some()),
         ];
         if let Some((method, _)) = set.iter().find(|(_, is_set)| *is_set) {
-            let message = format!("`{method}` of step `{}` has no effect: set it on the pipeline", part.name);
+            let message = format!("`{method}` of step `{}` has no effect: set it on {whole}", part.name);
             return Err(Error::new(ErrorKind::Parameter, message));
         }
     }

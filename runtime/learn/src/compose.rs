@@ -1,8 +1,15 @@
-//! Estimators made of estimators: pipelines, transformers by column, and regressors of a transformed target.
+//! Estimators made of estimators: pipelines, transformers by column, regressors of a transformed target, and ensembles.
 
+pub(crate) mod adaboost;
+pub(crate) mod bagging;
+pub(crate) mod calibrated;
 pub(crate) mod columns;
+pub(crate) mod folds;
+mod members;
 pub(crate) mod pipeline;
+pub(crate) mod stacking;
 pub(crate) mod target;
+pub(crate) mod voting;
 
 use onrush_wire::learn::{EstimatorKind, Spec, info};
 

@@ -1,6 +1,9 @@
 //! The registry: the enum of all models, and the training of each estimator. The folders `compose` and `select` train
 //! estimators with other ones inside. Their models are here, because the enum holds them.
 
+mod adaboost;
+mod bagging;
+mod calibrated;
 mod columns;
 mod field_list;
 mod fitted;
@@ -9,14 +12,21 @@ mod pipeline;
 mod search;
 #[cfg(test)]
 pub(crate) mod slopes;
+mod stacking;
 mod target;
+mod voting;
 
+pub(crate) use adaboost::AdaBoost;
+pub(crate) use bagging::{Bag, Bagging};
+pub(crate) use calibrated::{Calibrated, CalibratedPart, Calibrator, one_of_two, scores as scores_of};
 pub(crate) use columns::{Block, ColumnModels};
 pub use fitted::FittedModel;
 pub(crate) use fitted::Trainer;
 pub(crate) use pipeline::Pipeline;
 pub(crate) use search::{Candidate, Search, State, TrialResult, column as search_column, mean_and_std};
+pub(crate) use stacking::{Response, Stacking, answer_columns};
 pub(crate) use target::{Func, TransformedTarget};
+pub(crate) use voting::Voting;
 
 use onrush_wire::learn::{Param, Spec};
 use serde::{Deserialize, Serialize};
@@ -25,6 +35,7 @@ use crate::cluster;
 use crate::data::{Data, Kind};
 use crate::decomposition;
 use crate::device::DeviceLimits;
+use crate::ensemble;
 use crate::error::Error;
 use crate::foreign;
 use crate::linear::{self, finite_model};
@@ -98,6 +109,12 @@ models! {
     Bayesian(linear::Bayesian),
     LinearMachine(svm::LinearMachine),
     SupportVectors(svm::Machine),
+    GradientBoosted(ensemble::GradientBoosted),
+    Voting(Voting),
+    Stacking(Stacking),
+    Bagging(Bagging),
+    Calibrated(Calibrated),
+    AdaBoost(AdaBoost),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -152,6 +169,8 @@ trainings! {
     ExtraTreesRegressor => trees::forest::fit(&p.into(), data, run),
     HistGradientBoostingClassifier => trees::boost::classifier(p, spec, data, run),
     HistGradientBoostingRegressor => trees::boost::regressor(p, spec, data, run),
+    GradientBoostingClassifier => ensemble::gradient_boosting::classifier(p, data, run),
+    GradientBoostingRegressor => ensemble::gradient_boosting::regressor(p, data, run),
     XGBClassifier => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
     XGBRegressor => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
     XGBRanker => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),

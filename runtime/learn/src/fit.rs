@@ -25,6 +25,12 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,
         "ColumnTransformer" | "FeatureUnion" => compose::columns::fit(spec, data, run, &fit).map(Any::from)?,
         "TransformedTargetRegressor" => compose::target::fit(spec, data, run, &fit).map(Any::from)?,
+        "VotingClassifier" | "VotingRegressor" => compose::voting::fit(spec, data, run, &fit).map(Any::from)?,
+        "StackingClassifier" | "StackingRegressor" => compose::stacking::fit(spec, data, run, &fit).map(Any::from)?,
+        "BaggingClassifier" | "BaggingRegressor" => compose::bagging::fit(spec, data, run, &fit).map(Any::from)?,
+        "CalibratedClassifierCV" => compose::calibrated::fit(spec, data, run, &fit).map(Any::from)?,
+        "AdaBoostClassifier" => compose::adaboost::classifier(spec, data, run, &fit).map(Any::from)?,
+        "AdaBoostRegressor" => compose::adaboost::regressor(spec, data, run, &fit).map(Any::from)?,
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run, &fit).map(Any::from)?,
         name => trained(spec, data, run)
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("`{name}` cannot be trained yet"))))?,

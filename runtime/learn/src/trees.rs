@@ -4,15 +4,15 @@
 //! best first (`grow`, `split`), boosted trees leaf by leaf from gradients (`leafwise`). Trained trees of both kinds
 //! are stored and walked in one form (`tree`).
 
-mod bins;
+pub mod bins;
 pub mod boost;
-mod criterion;
+pub mod criterion;
 pub mod forest;
-mod grow;
+pub mod grow;
 mod leafwise;
 mod loss;
 mod split;
-mod tree;
+pub mod tree;
 
 pub use boost::BoostedTrees;
 pub use forest::Forest;

@@ -73,7 +73,7 @@ fn named(steps: Vec<Spec>) -> Vec<Part> {
 }
 
 /// Gives parts scikit-learn's names: the estimator in lower case, numbered where it occurs twice.
-fn name(parts: &mut [Part]) {
+pub(super) fn name(parts: &mut [Part]) {
     let names: Vec<String> = parts.iter().map(|part| part.spec.estimator.to_lowercase()).collect();
     for (i, part) in parts.iter_mut().enumerate() {
         let of_name = |names: &[String]| names.iter().filter(|name| **name == names[i]).count();

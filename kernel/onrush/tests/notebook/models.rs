@@ -90,6 +90,24 @@ fn the_outer_estimator_has_the_columns_of_the_inner_one() {
 }
 
 #[test]
+fn ensembles_name_their_estimators_as_scikit_learn_does() {
+    let two = (LogisticRegression::new(), RandomForestClassifier::new());
+    // make_pipeline's names: VotingClassifier itself takes names.
+    assert_eq!(names(&VotingClassifier::new(two).spec()), ["logisticregression", "randomforestclassifier"]);
+    let mixed = (("lr", LogisticRegression::new()), GaussianNB::new(), GaussianNB::new());
+    assert_eq!(names(&VotingClassifier::new(mixed).spec()), ["lr", "gaussiannb-1", "gaussiannb-2"]);
+    let many: Vec<Box<dyn Estimator>> = vec![Box::new(Ridge::new()), Box::new(LinearRegression::new())];
+    let stack = StackingRegressor::new(many).final_estimator(Ridge::new().alpha(2.0)).cv(3);
+    assert_eq!(names(&stack.spec()), ["ridge", "linearregression", "final_estimator"]);
+    assert_eq!(names(&AdaBoostClassifier::new().spec()), ["estimator"]);
+    let inner = || Ridge::new().features(["a"]).sample_weight("w");
+    for spec in [BaggingRegressor::new(inner()).spec(), AdaBoostRegressor::new().estimator(inner()).spec()] {
+        assert_eq!((spec.weight.as_deref(), &spec.parts[0].spec.weight), (Some("w"), &None));
+        assert_eq!((spec.features.is_some(), &spec.parts[0].spec.features), (true, &None));
+    }
+}
+
+#[test]
 fn parts_of_one_name_are_numbered_as_in_scikit_learn() {
     let columns = ColumnTransformer::new().on(["a"], StandardScaler::new()).on(["b"], StandardScaler::new());
     // make_column_transformer((StandardScaler(), ["a"]), (StandardScaler(), ["b"])).transformers

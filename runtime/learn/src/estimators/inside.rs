@@ -1,5 +1,7 @@
 //! Trained estimators inside of other ones: their outputs, errors and names.
 
+use serde::{Deserialize, Serialize};
+
 use super::FittedModel;
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data, Kind};
@@ -61,6 +63,97 @@ pub(crate) fn inside(name: &str, error: Error) -> Error {
     match error.is_stopped() {
         true => error,
         false => Error { message: format!("step `{name}`: {}", error.message), ..error },
+    }
+}
+
+/// An error of an estimator in an ensemble, with its name.
+pub(crate) fn in_estimator(name: &str, error: Error) -> Error {
+    match error.is_stopped() {
+        true => error,
+        false => Error { message: format!("estimator `{name}`: {}", error.message), ..error },
+    }
+}
+
+/// How an estimator in an ensemble answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Response {
+    /// The probability of each class.
+    Proba,
+    /// See [`Model::decision`].
+    Decision,
+    /// The value, or the position of the class.
+    Predict,
+}
+
+/// Whether a trained estimator has probabilities.
+pub(crate) fn has_proba(fitted: &FittedModel) -> bool {
+    fitted.model().outputs(&fitted.features).iter().any(|role| matches!(role, Role::Proba(_)))
+}
+
+/// The answer of a trained estimator in an ensemble: columns. `None`: it has none of this kind. The rows have the
+/// estimator's features in its order.
+pub(crate) fn response(
+    name: &str,
+    fitted: &FittedModel,
+    data: &Data,
+    kind: Response,
+) -> Result<Option<Vec<Vec<f64>>>, Error> {
+    let data = &*fitted.ready(data).map_err(|e| in_estimator(name, e))?;
+    let model = fitted.model();
+    if kind == Response::Decision {
+        return model.decision(data).map_err(|e| in_estimator(name, e));
+    }
+    let roles = model.outputs(&fitted.features);
+    let wanted: Vec<usize> = match kind {
+        Response::Proba => {
+            let position = |class: usize| roles.iter().position(|role| *role == Role::Proba(class));
+            (0..fitted.classes.len()).filter_map(position).collect()
+        }
+        _ => roles.iter().position(|role| *role == Role::Prediction).into_iter().collect(),
+    };
+    let is_there = !wanted.is_empty() && (kind == Response::Predict || wanted.len() == fitted.classes.len());
+    match is_there {
+        true => model.apply(data, &wanted).map(Some).map_err(|e| in_estimator(name, e)),
+        false => Ok(None),
+    }
+}
+
+/// The answer of a trained estimator that must have it.
+pub(crate) fn expected_response(
+    name: &str,
+    fitted: &FittedModel,
+    data: &Data,
+    kind: Response,
+) -> Result<Vec<Vec<f64>>, Error> {
+    response(name, fitted, data, kind)?.ok_or_else(|| {
+        let what = match kind {
+            Response::Proba => "probabilities",
+            Response::Decision => "scores of classes",
+            Response::Predict => "values",
+        };
+        Error::new(
+            ErrorKind::Estimator,
+            format!("estimator `{name}` is {}, which predicts no {what}", fitted.spec.estimator),
+        )
+    })
+}
+
+/// The notes of trained estimators with their names.
+pub(crate) fn named_notes<'a>(parts: impl Iterator<Item = (&'a str, &'a FittedModel)>) -> Vec<String> {
+    let of = |(name, fitted): (&str, &FittedModel)| {
+        let name = name.to_string();
+        fitted.model().notes().into_iter().map(move |note| format!("{name}: {note}"))
+    };
+    parts.flat_map(of).collect()
+}
+
+/// Checks estimators in an ensemble that were read from a file: they have the features and the classes of the whole.
+pub(crate) fn check_estimator(fitted: &FittedModel, features: usize, classes: usize) -> Result<(), Error> {
+    check_inside(fitted)?;
+    let predicts = fitted.model().outputs(&fitted.features).contains(&Role::Prediction);
+    match fitted.features.len() == features && fitted.classes.len() == classes && predicts {
+        true => Ok(()),
+        false => Err(Error::new(ErrorKind::ModelFile, "an estimator inside has other features or classes")),
     }
 }
 

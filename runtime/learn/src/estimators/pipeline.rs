@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::FittedModel;
-use super::inside::{check_inside, features_of, inside, named_bars, transformed};
+use super::inside::{check_inside, features_of, inside, named_bars, named_notes, transformed};
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
@@ -135,11 +135,7 @@ impl Model for Pipeline {
     }
 
     fn notes(&self) -> Vec<String> {
-        let of = |(name, fitted): (&str, &FittedModel)| {
-            let name = name.to_string();
-            fitted.model().notes().into_iter().map(move |note| format!("{name}: {note}"))
-        };
-        self.steps().flat_map(of).collect()
+        named_notes(self.steps())
     }
 
     fn rows(&self) -> Option<Vec<f64>> {

@@ -768,11 +768,9 @@ impl Model for Logistic {
         if outputs != if classes == 2 { 1 } else { classes } || outputs == 0 {
             return wrong(format!("{outputs} intercepts for {classes} classes"));
         }
-        if self.coef.data.len() != outputs * features {
-            return wrong(format!(
-                "{} coefficients for {features} features and {outputs} outputs",
-                self.coef.data.len()
-            ));
+        let count = self.coef.data.len();
+        if count != outputs * features {
+            return wrong(format!("{count} coefficients for {features} features and {outputs} outputs"));
         }
         match self.scores.as_ref().is_some_and(|s| s.data.len() % 4 != 0) {
             true => wrong("a table of scores that is cut off".to_string()),

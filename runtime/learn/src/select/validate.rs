@@ -5,19 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use onrush_wire::learn::{Spec, Splitter};
-use rayon::prelude::*;
 
 use super::score::{self, Answers};
 use crate::check;
+pub(crate) use crate::compose::folds::{in_waves, is_sequential, training_rows};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::Trainer;
 use crate::run::Run;
 use crate::split::{self, RowSplit, splits};
-
-/// Rows up to which several models are trained at the same time. Larger ones are trained one after another, because a
-/// training uses all threads.
-const SMALL: usize = 20_000;
 
 /// A model of a cross-validation: its times in seconds and its scores.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,41 +81,6 @@ pub(crate) fn splits_of(data: &Data, splitter: &Splitter) -> Result<Vec<RowSplit
         split::all_have_two(&data.y, &data.classes)?;
     }
     splits(splitter, data.rows, y, !data.classes.is_empty(), data.groups.as_deref())
-}
-
-/// Whether models are trained one after another on so many rows.
-pub(crate) fn is_sequential(rows: usize) -> bool {
-    rows > SMALL
-}
-
-/// Calls `work` for each task, in waves: at most a few trainings hold their rows at the same time. The results are in
-/// the order of the tasks.
-pub(crate) fn in_waves<T: Send>(rows: usize, tasks: Vec<usize>, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    if is_sequential(rows) {
-        return tasks.into_iter().map(work).collect();
-    }
-    let wave = 4 * rayon::current_num_threads();
-    tasks.chunks(wave).flat_map(|wave| wave.par_iter().map(|task| work(*task)).collect::<Vec<T>>()).collect()
-}
-
-/// The rows at these positions, with only the classes that they have.
-pub(crate) fn training_rows(data: &Data, rows: &[usize]) -> Data {
-    let mut taken = data.take(rows);
-    let mut there = vec![false; taken.classes.len()];
-    if taken.y.is_empty() || there.is_empty() {
-        return taken;
-    }
-    taken.y.iter().for_each(|class| there[*class as usize] = true);
-    if there.iter().any(|there| !there) {
-        let kept = |class: usize| there[..class].iter().filter(|t| **t).count() as f64;
-        let position: Vec<f64> = (0..there.len()).map(kept).collect();
-        taken.y.iter_mut().for_each(|class| *class = position[*class as usize]);
-        let names = std::mem::take(&mut taken.classes).into_iter().zip(&there);
-        taken.classes = names.filter(|(_, there)| **there).map(|(name, _)| name).collect();
-        // Evaluation sets may have rows of other classes, whose positions no longer fit.
-        taken.eval.clear();
-    }
-    taken
 }
 
 /// Trains on the first rows of a split and scores on the second ones. The number of the fold is 0.

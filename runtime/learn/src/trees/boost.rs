@@ -356,20 +356,33 @@ fn has_stopped(scores: &[f64], (patience, tol): (usize, f64)) -> bool {
     !scores[reference + 1..].iter().any(|score| *score > scores[reference] + tol)
 }
 
+impl BoostedTrees {
+    /// Raw predictions, row after row.
+    fn raw(&self, data: &Data) -> Vec<f64> {
+        let count = self.loss.outputs();
+        let mut sums = self.trees.sums(data, count, |tree, _, value, sums| sums[tree % count] += value[0]);
+        for raw in sums.chunks_mut(count) {
+            raw.iter_mut().zip(&self.baseline.data).for_each(|(raw, base)| *raw += base);
+        }
+        sums
+    }
+}
+
 impl Model for BoostedTrees {
     fn outputs(&self, _: &[Field]) -> Vec<Role> {
         outputs(self.classes)
     }
 
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let count = self.loss.outputs();
-        let mut sums = self.trees.sums(data, count, |tree, _, value, sums| sums[tree % count] += value[0]);
         let mut predicted = Vec::with_capacity(data.rows * self.classes.max(1));
-        for raw in sums.chunks_mut(count) {
-            raw.iter_mut().zip(&self.baseline.data).for_each(|(raw, base)| *raw += base);
-            self.loss.predict(raw, &mut predicted);
-        }
+        self.raw(data).chunks(self.loss.outputs()).for_each(|raw| self.loss.predict(raw, &mut predicted));
         Ok(columns(&predicted, self.classes, wanted))
+    }
+
+    fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
+        let (raw, count) = (self.raw(data), self.loss.outputs());
+        let column = |k: usize| raw.iter().skip(k).step_by(count).copied().collect();
+        Ok((self.classes > 0).then(|| (0..count).map(column).collect()))
     }
 
     fn attribute(&self, name: &str, _: &[Field], _: &[String]) -> Option<Attribute> {

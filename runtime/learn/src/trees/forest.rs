@@ -294,7 +294,7 @@ fn row_weights(params: &TreeParams, data: &Data) -> Result<Option<Vec<f64>>, Err
 }
 
 /// A number of rows, or a share below 1 of `all`, rounded up. An integer counts rows, also 1.
-fn rows_or_share(name: &str, value: &Param, all: usize, least: usize) -> Result<usize, Error> {
+pub fn rows_or_share(name: &str, value: &Param, all: usize, least: usize) -> Result<usize, Error> {
     match *value {
         Param::Int(rows) if rows >= least as i64 => Ok(rows as usize),
         Param::Float(share) if share > 0.0 && share < 1.0 => Ok((share * all as f64).ceil() as usize),

@@ -53,6 +53,8 @@ pub struct GrownTree {
     pub tree: Tree,
     /// Share of the total decrease of impurity for each feature.
     pub importances: Vec<f64>,
+    /// The total decrease of impurity, weighted by the rows of the nodes.
+    pub decrease: f64,
     pub details: Details,
 }
 
@@ -474,6 +476,6 @@ impl Grower<'_> {
         if sum > 0.0 {
             importances.iter_mut().for_each(|i| *i /= sum);
         }
-        GrownTree { tree, importances, details }
+        GrownTree { tree, importances, decrease: sum / self.weight, details }
     }
 }

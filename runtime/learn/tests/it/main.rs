@@ -1,6 +1,7 @@
 //! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST and XGBoost.
 
 mod cluster;
+mod ensemble;
 mod foreign;
 mod glm;
 mod linear;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{assert_close, attribute, classification, expected, fit, numbers, regression};
 
 /// A parameter as it is written in JSON.
-fn param(value: &Value) -> Param {
+pub fn param(value: &Value) -> Param {
     match value {
         Value::Null => Param::None,
         Value::Bool(b) => Param::Bool(*b),

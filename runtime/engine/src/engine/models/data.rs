@@ -380,8 +380,25 @@ fn columns_of(spec: &Spec) -> Option<Vec<String>> {
             let all: Vec<String> = spec.parts.iter().flat_map(|part| part.columns.iter().cloned()).collect();
             drops.then_some(all)
         }
-        "Pipeline" | "GridSearchCV" | "RandomizedSearchCV" | "TransformedTargetRegressor" => {
-            columns_of(&spec.parts.first()?.spec)
+        "Pipeline"
+        | "GridSearchCV"
+        | "RandomizedSearchCV"
+        | "TransformedTargetRegressor"
+        | "BaggingClassifier"
+        | "BaggingRegressor"
+        | "CalibratedClassifierCV"
+        | "AdaBoostClassifier"
+        | "AdaBoostRegressor" => columns_of(&spec.parts.first()?.spec),
+        "VotingClassifier" | "VotingRegressor" | "StackingClassifier" | "StackingRegressor" => {
+            let parts = spec.parts.iter().filter(|part| part.name != "final_estimator");
+            let each: Vec<Vec<String>> = parts.map(|part| columns_of(&part.spec)).collect::<Option<_>>()?;
+            let mut all: Vec<String> = Vec::new();
+            for name in each.into_iter().flatten() {
+                if !all.contains(&name) {
+                    all.push(name);
+                }
+            }
+            Some(all)
         }
         _ => None,
     }
