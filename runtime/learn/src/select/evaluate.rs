@@ -104,7 +104,7 @@ pub fn evaluate(fitted: &FittedModel, data: &Data, what: &Evaluation, run: &Run<
         }
         Evaluation::Inverse => {
             let columns = fitted.inverse(data)?.into_iter().map(|column| match &column.kind {
-                Kind::Number => (column.name, Values::Floats(column.values)),
+                Kind::Number | Kind::Text => (column.name, Values::Floats(column.values)),
                 Kind::Category(names) => {
                     let name = |v: &f64| if v.is_nan() { None } else { names.get(*v as usize).cloned() };
                     (column.name.clone(), Values::Nullable(column.values.iter().map(name).collect()))
