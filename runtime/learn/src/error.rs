@@ -131,6 +131,14 @@ kinds! {
     XgboostMissing = "xgboost-missing",
     /// XGBoost's library is too old.
     XgboostVersion = "xgboost-version",
+    /// LightGBM refused a training, or its process ended.
+    Lightgbm = "lightgbm",
+    /// LightGBM is not installed, or cannot be loaded.
+    LightgbmMissing = "lightgbm-missing",
+    /// CatBoost refused a training, or its process ended.
+    Catboost = "catboost",
+    /// CatBoost is not installed, or cannot be loaded.
+    CatboostMissing = "catboost-missing",
 }
 
 impl Error {

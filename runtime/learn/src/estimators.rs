@@ -115,6 +115,7 @@ models! {
     Bagging(Bagging),
     Calibrated(Calibrated),
     AdaBoost(AdaBoost),
+    Library(foreign::LibraryModel),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -174,6 +175,11 @@ trainings! {
     XGBClassifier => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
     XGBRegressor => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
     XGBRanker => foreign::fit(spec, &p.objective, &XgbParams::of(spec), data, run),
+    LGBMClassifier => foreign::lightgbm::fit(spec, data, run),
+    LGBMRegressor => foreign::lightgbm::fit(spec, data, run),
+    LGBMRanker => foreign::lightgbm::fit(spec, data, run),
+    CatBoostClassifier => foreign::catboost::fit(spec, data, run),
+    CatBoostRegressor => foreign::catboost::fit(spec, data, run),
     StandardScaler => prepare::scale::standard(p, data, run),
     MinMaxScaler => prepare::scale::min_max(p, data, run),
     MaxAbsScaler => prepare::scale::max_abs(p, data, run),

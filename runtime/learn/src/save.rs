@@ -3,25 +3,36 @@
 
 use std::collections::HashMap;
 
+use onrush_wire::learn::Spec;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
 
 use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, FittedModel};
 use crate::foreign::file::{self, FileModel};
+use crate::foreign::{Library, catboost, lightgbm};
+use crate::model::Field;
 use crate::tensor::{self, Tensor};
 
 /// The name and version of the format, in the metadata.
 const FORMAT: &str = "onrush-model/1";
 
-/// The model of a file, by its content: a container of Onrush, or UBJSON or JSON of XGBoost, whose library is not
-/// needed. `path_name` is for messages.
+/// The model of a file, by its content: a container of Onrush, UBJSON or JSON of XGBoost, JSON of CatBoost, or
+/// LightGBM's text. The libraries are not needed. `path_name` is for messages.
 ///
 /// # Errors
 /// If the bytes are of another format, are cut off or contradict themselves.
 pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
     let named = |error: Error| Error { message: format!("`{path_name}` cannot be loaded: {}", error.message), ..error };
     let ends = |end: &str| path_name.to_ascii_lowercase().ends_with(end);
+    if lightgbm::is_file(bytes) {
+        let (spec, features, classes, model) = lightgbm::read(bytes).map_err(named)?;
+        return Ok(of_file(spec, features, classes, Any::Library(model)));
+    }
+    if catboost::is_file(bytes) && bytes.get(8) != Some(&b'{') {
+        let (spec, features, classes, model) = catboost::read(bytes).map_err(named)?;
+        return Ok(of_file(spec, features, classes, Any::Library(model)));
+    }
     // A safetensors file begins with the length of its header, eight bytes. A length of 123 reads as `{`.
     if bytes.get(8) == Some(&b'{') || !file::is_file(bytes) {
         if [".pkl", ".pickle", ".joblib"].iter().any(|end| ends(end)) {
@@ -35,13 +46,18 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
         return from_bytes(bytes).map_err(named);
     }
     let FileModel { spec, features, classes, model } = file::read(bytes).map_err(named)?;
+    Ok(of_file(spec, features, classes, Any::Foreign(model)))
+}
+
+/// A model of another library's file, which does not say more about its training.
+fn of_file(spec: Spec, features: Vec<Field>, classes: Vec<String>, model: Any) -> FittedModel {
     let (target, session) = ("target".to_string(), String::new());
-    let model = Any::Foreign(model);
-    Ok(FittedModel { spec, features, sparse: 0, target, classes, rows: 0, session, model })
+    FittedModel { spec, features, sparse: 0, target, classes, rows: 0, session, model }
 }
 
 /// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`
-/// and `.json` for models of XGBoost, which its Python package reads.
+/// and `.json` for models of XGBoost, `.json` for models of CatBoost and `.txt` for models of LightGBM. The libraries
+/// read them.
 ///
 /// # Errors
 /// If the name has another end, or the model does not go into the format.
@@ -49,9 +65,13 @@ pub fn save(fitted: &FittedModel, file_name: &str) -> Result<Vec<u8>, Error> {
     match file_name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).as_deref() {
         Some("safetensors") => to_bytes(fitted),
         Some("ubj") => xgboost_file(fitted, false),
-        Some("json") => xgboost_file(fitted, true),
+        Some("json") => match &fitted.model {
+            Any::Library(_) => library_file(fitted, Library::Catboost),
+            _ => xgboost_file(fitted, true),
+        },
+        Some("txt") => library_file(fitted, Library::Lightgbm),
         _ => Err(Error::new(ErrorKind::ModelFile, format!("`{file_name}` has no known extension"))
-            .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost")),
+            .help("`.safetensors` takes every model, `.ubj` and `.json` take models of XGBoost, `.json` of CatBoost, `.txt` of LightGBM")),
     }
 }
 
@@ -64,6 +84,18 @@ fn xgboost_file(fitted: &FittedModel, json: bool) -> Result<Vec<u8>, Error> {
             Err(Error::new(ErrorKind::ModelFile, message).help("save it under a name that ends with `.safetensors`"))
         }
     }
+}
+
+/// The bytes of the file of a library that trains in a process of Python.
+fn library_file(fitted: &FittedModel, library: Library) -> Result<Vec<u8>, Error> {
+    if let Any::Library(model) = &fitted.model
+        && let Some(bytes) = model.file_of(library)
+    {
+        return Ok(bytes);
+    }
+    let name = library.name();
+    let message = format!("files of {name} hold models of {name}, and this one is {}", fitted.spec.estimator);
+    Err(Error::new(ErrorKind::ModelFile, message).help("save it under a name that ends with `.safetensors`"))
 }
 
 fn pickle() -> Error {

@@ -5,8 +5,7 @@
 
 mod ffi;
 pub mod file;
-mod find;
-mod params;
+pub mod params;
 mod train;
 
 use std::sync::OnceLock;
@@ -16,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::forest::{XgbForest, sigmoid, softmax};
+use super::packed;
+use super::scores::{self, Scores, largest};
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
-use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::model::{Attribute, Field, Model, Role};
 use crate::params::XgbParams;
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -81,7 +82,7 @@ pub fn fit(spec: &Spec, objective: &str, params: &XgbParams, data: &Data, run: &
     };
     let linear = params.booster.as_deref() == Some("gblinear");
     Ok(XgbModel {
-        file: packed(&trained.ubj),
+        file: packed::numbers(&trained.ubj),
         file_len: trained.ubj.len(),
         task,
         outputs: if task == Task::Classes { data.classes.len() } else { 1 },
@@ -122,22 +123,10 @@ fn categories(estimator: &str, params: &XgbParams, data: &Data) -> Result<(), Er
     Err(error.help("or encode it with `OneHotEncoder` or `OrdinalEncoder` in a pipeline"))
 }
 
-/// Bytes as numbers of the same bits.
-fn packed(bytes: &[u8]) -> Tensor {
-    let number = |bytes: &[u8]| {
-        let mut eight = [0; 8];
-        eight[..bytes.len()].copy_from_slice(bytes);
-        f64::from_le_bytes(eight)
-    };
-    Tensor::vector(bytes.chunks(8).map(number).collect())
-}
-
 impl XgbModel {
     /// The bytes of the model's file.
     fn bytes_of_file(&self) -> Vec<u8> {
-        let mut bytes: Vec<u8> = self.file.data.iter().flat_map(|v| v.to_le_bytes()).collect();
-        bytes.truncate(self.file_len);
-        bytes
+        packed::bytes(&self.file, self.file_len)
     }
 
     /// The model as it is read without the library, once.
@@ -213,34 +202,8 @@ impl XgbModel {
         std::borrow::Cow::Owned(columns)
     }
 
-    fn lines(&self) -> Vec<train::Scores> {
-        let lines = self.sets.iter().zip(&self.metrics).zip(self.scores.data.chunks(self.rounds.max(1)));
-        lines
-            .map(|((set, metric), values)| train::Scores {
-                set: set.clone(),
-                metric: metric.clone(),
-                values: values.to_vec(),
-            })
-            .collect()
-    }
-
-    /// One row for each round, set and metric.
-    fn evals_result(&self) -> Attribute {
-        let (mut iteration, mut set, mut metric, mut value) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for line in self.lines() {
-            for (round, score) in line.values.iter().enumerate() {
-                iteration.push(round as i64);
-                set.push(line.set.clone());
-                metric.push(line.metric.clone());
-                value.push(*score);
-            }
-        }
-        Attribute::Frame(vec![
-            ("iteration".to_string(), Values::Ints(iteration)),
-            ("set".to_string(), Values::Strs(set)),
-            ("metric".to_string(), Values::Strs(metric)),
-            ("value".to_string(), Values::Floats(value)),
-        ])
+    fn lines(&self) -> Vec<Scores> {
+        scores::lines(&self.sets, &self.metrics, &self.scores, self.rounds)
     }
 }
 
@@ -279,7 +242,7 @@ impl Model for XgbModel {
             "feature_importances" if !self.importances.data.is_empty() => {
                 Some(Attribute::by_feature(features, "importance", &self.importances.data))
             }
-            "evals_result" => Some(self.evals_result()),
+            "evals_result" => Some(scores::frame(&self.lines())),
             _ => None,
         }
     }
@@ -289,7 +252,7 @@ impl Model for XgbModel {
     }
 
     fn curves(&self) -> Vec<(String, Vec<(f64, f64)>)> {
-        train::curves(&self.lines())
+        scores::curves(&self.lines())
     }
 
     fn notes(&self) -> Vec<String> {
@@ -334,10 +297,4 @@ impl Model for XgbModel {
     fn bytes(&self) -> u64 {
         self.file.bytes() + self.forest.get().map_or(0, XgbForest::bytes)
     }
-}
-
-/// The position of the largest value, the first one of equal ones.
-fn largest(row: &[f32]) -> f64 {
-    let best = (0..row.len()).reduce(|best, k| if row[k] > row[best] { k } else { best });
-    best.unwrap_or(0) as f64
 }

@@ -1,9 +1,10 @@
-//! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST and XGBoost.
+//! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST, XGBoost, LightGBM and CatBoost.
 
 mod cluster;
 mod ensemble;
 mod foreign;
 mod glm;
+mod libraries;
 mod linear;
 mod neural;
 mod prepare;

@@ -11,8 +11,8 @@ use std::ptr;
 use libloading::Library;
 use parking_lot::Mutex;
 
-use super::find;
 use crate::error::{Error, ErrorKind};
+use crate::foreign::find;
 
 type Handle = *mut c_void;
 type Reset = extern "C" fn(Handle);

@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 
 use onrush_wire::learn::Spec;
 
-use super::{Task, XgbModel, packed};
+use super::{Task, XgbModel};
 use crate::data::Kind;
 use crate::error::{Error, ErrorKind};
 use crate::foreign::document::{Document, is_ubj};
 use crate::foreign::forest::XgbForest;
+use crate::foreign::packed;
 use crate::model::{Field, Model};
 use crate::tensor::Tensor;
 
@@ -54,7 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<FileModel, Error> {
     let mut spec = Spec::new(estimator);
     spec.set("objective", forest.objective.as_str());
     let model = XgbModel {
-        file: packed(bytes),
+        file: packed::numbers(bytes),
         file_len: bytes.len(),
         task,
         outputs: forest.outputs,

@@ -12,21 +12,12 @@ use super::params::{extra, list as list_of};
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::eval_set;
+use crate::foreign::scores::{Scores, curves};
 use crate::params::XgbParams;
 use crate::run::Run;
 
 /// The library shares its threads between trainings: two at once would only disturb each other.
 static TRAINING: Mutex<()> = Mutex::new(());
-
-/// A score after a round.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Scores {
-    /// `validation_0`.
-    pub set: String,
-    pub metric: String,
-    /// One for each round.
-    pub values: Vec<f64>,
-}
 
 /// The result of a training.
 pub struct TrainedBooster {
@@ -186,12 +177,6 @@ fn run_shows(run: &Run<'_>, done: usize, most: usize, scores: &[Scores]) {
         Some((scores, value)) => format!("round {done} of {most}, {} {} {value:.5}", scores.set, scores.metric),
         None => format!("round {done} of {most}"),
     });
-}
-
-/// A line for each set and metric, by round.
-pub fn curves(scores: &[Scores]) -> Vec<(String, Vec<(f64, f64)>)> {
-    let points = |values: &[f64]| values.iter().enumerate().map(|(round, v)| (round as f64, *v)).collect();
-    scores.iter().map(|s| (format!("{} {}", s.set, s.metric), points(&s.values))).collect()
 }
 
 /// Adds the scores of `[0]\tvalidation_0-rmse:0.5\tvalidation_0-mae:0.4` to those of the rounds before.

@@ -1,4 +1,5 @@
-//! The places of XGBoost's library. Looks at files only: no Python runs, and nothing is loaded here.
+//! The places of other libraries: the file of XGBoost's, and the Python that has LightGBM or CatBoost. Looks at files
+//! only: no Python runs, and nothing is loaded here.
 
 use std::env;
 use std::ffi::OsString;
@@ -19,6 +20,21 @@ pub fn files() -> Vec<PathBuf> {
     let packages = prefixes.iter().flat_map(|p| sites(p)).map(|site| site.join("xgboost/lib").join(name()));
     let own = prefixes.iter().map(|prefix| prefix.join("lib").join(name()));
     packages.chain(own).filter(|file| file.is_file()).collect()
+}
+
+/// The Python that has a package: the program that `variable` or `ONRUSH_PYTHON` names. Otherwise the first one of
+/// [`files`]' prefixes with the package, or else the first one.
+pub fn python(variable: &str, package: &str) -> Option<PathBuf> {
+    if let Some(program) = set(variable).or_else(|| set("ONRUSH_PYTHON")) {
+        return Some(PathBuf::from(program));
+    }
+    let prefixes = prefixes();
+    let program = |prefix: &PathBuf| {
+        ["bin/python3", "bin/python"].into_iter().map(|name| prefix.join(name)).find(|program| program.is_file())
+    };
+    let has_package = |prefix: &&PathBuf| sites(prefix).iter().any(|site| site.join(package).is_dir());
+    let with_package = prefixes.iter().filter(has_package).find_map(program);
+    with_package.or_else(|| prefixes.iter().find_map(program))
 }
 
 /// The name under which the dynamic linker looks for the system's library.
