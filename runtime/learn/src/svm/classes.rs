@@ -70,7 +70,7 @@ pub fn nu_svc(params: &params::NuSVC, data: &Data, run: &Run<'_>) -> Result<Mach
     fit(&params.into(), &params.into(), data, bounds, Some(params.nu), run)
 }
 
-/// What all pairs share.
+/// The parts that all pairs share.
 struct Training<'a> {
     x: Vec<f64>,
     width: usize,
@@ -114,7 +114,12 @@ fn fit(
         return Err(Error::new(ErrorKind::Weight, message).help("leave its rows out"));
     }
     let (x, kernel) = training_rows(of_kernel, data)?;
-    let limits = limits(of_kernel)?;
+    // Large pairs use all threads for the rows of their kernel, small ones are solved at the same time.
+    let is_large = data.rows * (data.width() + 8) > 1 << 19;
+    let mut limits = limits(of_kernel)?;
+    if !is_large {
+        limits.cache /= rayon::current_num_threads().min(pairs(classes).count()).max(1);
+    }
     let training = Training { x, width: data.width(), kernel, bounds, nu, limits, run };
     let all: Vec<(usize, usize)> = pairs(classes).collect();
     let with_platt = |(k, (a, b)): (usize, &(usize, usize))| -> Result<(Pair, Option<[f64; 2]>), Error> {
@@ -123,8 +128,6 @@ fn fit(
         let platt = params.probability.then(|| training.platt(&members[*a], &members[*b], seed)).transpose()?;
         Ok((pair, platt))
     };
-    // Large pairs use all threads for the rows of their kernel.
-    let is_large = data.rows * (data.width() + 8) > 1 << 19;
     let ends: Vec<(Pair, Option<[f64; 2]>)> = match is_large {
         true => all.iter().enumerate().map(with_platt).collect::<Result<_, Error>>()?,
         false => all.par_iter().enumerate().map(with_platt).collect::<Result<_, Error>>()?,

@@ -252,7 +252,7 @@ impl Entries<'_> {
     }
 }
 
-/// The largest norm of vectors of numbers: `sqrt(v v)`.
+/// The Euclidean norm of a vector.
 pub fn norm(v: &[f64]) -> f64 {
     sums::dot(v, v).sqrt()
 }

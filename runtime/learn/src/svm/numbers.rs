@@ -98,7 +98,8 @@ pub fn finite_solution(b: &[f64], rho: f64) -> Result<(), Error> {
 /// # Errors
 /// If `tol` is not finite.
 pub fn limits(params: &KernelParams) -> Result<Limits, Error> {
-    Ok(Limits { tol: finite("tol", params.tol)?, max_iter: params.max_iter.map(|most| most as u64) })
+    let max_iter = params.max_iter.map(|most| most as u64);
+    Ok(Limits { tol: finite("tol", params.tol)?, max_iter, cache: smo::CACHE })
 }
 
 /// The note of a solver that did not converge.

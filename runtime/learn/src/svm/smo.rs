@@ -14,8 +14,8 @@ use crate::run::Run;
 /// The least curvature of a pair, as in LIBSVM.
 const LEAST_CURVE: f64 = 1e-12;
 
-/// Bytes of stored rows of the kernel.
-const CACHE: usize = 512 << 20;
+/// Bytes of stored rows of the kernel, of all problems that are solved at a time.
+pub const CACHE: usize = 512 << 20;
 
 /// Steps between two looks at the user.
 const STEPS: u64 = 2048;
@@ -42,13 +42,15 @@ pub struct Solution {
     pub converged: bool,
 }
 
-/// When to stop.
+/// When to stop, and how much to store.
 #[derive(Clone, Copy)]
 pub struct Limits {
     /// The largest violation of the optimality conditions.
     pub tol: f64,
     /// Most steps. `None`: no limit.
     pub max_iter: Option<u64>,
+    /// Bytes of stored rows of the kernel.
+    pub cache: usize,
 }
 
 /// Rows of the kernel, the least recently used one replaced.
@@ -67,8 +69,8 @@ struct Cache {
 impl Cache {
     const ABSENT: u32 = u32::MAX;
 
-    fn new(rows: usize) -> Self {
-        let most = (CACHE / (rows * size_of::<f64>()).max(1)).clamp(2, rows.max(2));
+    fn new(rows: usize, bytes: usize) -> Self {
+        let most = (bytes / (rows * size_of::<f64>()).max(1)).clamp(2, rows.max(2));
         Cache {
             rows: Vec::new(),
             used: Vec::new(),
@@ -79,7 +81,7 @@ impl Cache {
         }
     }
 
-    /// Where a row is stored. It is computed if need be, and replaces no row of the last call.
+    /// The place of a row. It is computed if need be, and replaces no row of the last call.
     fn slot(&mut self, row: usize, problem: &Problem<'_>) -> usize {
         self.clock += 1;
         if self.slot_of[row] != Self::ABSENT {
@@ -132,7 +134,7 @@ struct State {
 /// # Errors
 /// If values of the kernel overflow, and if the user stops the work.
 pub fn solve(problem: &Problem<'_>, limits: Limits, run: &Run<'_>) -> Result<Solution, Error> {
-    let mut cache = Cache::new(problem.points.rows());
+    let mut cache = Cache::new(problem.points.rows(), limits.cache);
     let mut state = State::new(problem, &mut cache);
     if state.diagonal.iter().any(|value| !value.is_finite()) {
         let message = "the values of the kernel are not finite numbers: the values of the data are too large";

@@ -10,5 +10,6 @@ mod neural;
 mod prepare;
 mod select;
 mod support;
+mod svm;
 mod text;
 mod trees;
