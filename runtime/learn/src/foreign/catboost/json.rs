@@ -265,7 +265,7 @@ impl CatboostForest {
                 for (j, column) in data.features.iter().take(width).enumerate() {
                     let value = column.values[row];
                     match column.kind {
-                        Kind::Category(_) => categories[j] = hash(j, value),
+                        Kind::Category(_) | Kind::Text => categories[j] = hash(j, value),
                         Kind::Number if value.is_nan() && self.missing_above[j] => numbers[j] = f32::INFINITY,
                         Kind::Number => numbers[j] = value as f32,
                     }
