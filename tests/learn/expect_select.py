@@ -48,8 +48,22 @@ def splitters():
         "repeated": ms.RepeatedKFold(n_splits=3, n_repeats=2, random_state=9),
         "repeated_stratified": ms.RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=9),
         "leave_one_out": ms.LeaveOneOut(),
+        "group_shuffle": ms.GroupShuffleSplit(3, test_size=0.4, random_state=2),
+        "group_shuffle_train": ms.GroupShuffleSplit(2, test_size=3, train_size=0.5, random_state=6),
+        "stratified_group": ms.StratifiedGroupKFold(3),
+        "stratified_group_shuffled": ms.StratifiedGroupKFold(3, shuffle=True, random_state=5),
+        "leave_group": ms.LeaveOneGroupOut(),
+        "leave_groups": ms.LeavePGroupsOut(2),
     }
     out = {name: listed([list(pair) for pair in cv.split(x, y, groups)]) for name, cv in cases.items()}
+    out["leave_rows"] = listed([list(pair) for pair in ms.LeavePOut(2).split(x[:7])])
+    random = np.random.RandomState(3)
+    many = {"y": random.choice(9, 400, p=np.arange(1, 10) / 45), "groups": random.choice(60, 400) * 3 - 20}
+    for name, cv in [("plain", ms.StratifiedGroupKFold(5)), ("shuffled", ms.StratifiedGroupKFold(5, shuffle=True, random_state=1))]:
+        many[name] = np.zeros(400, dtype=int)
+        for fold, (_, test) in enumerate(cv.split(many["y"], many["y"], many["groups"])):
+            many[name][test] = fold
+    out["many"] = listed(many)
     rows = np.arange(1003)
     out["train_test"] = listed([v[::37] for v in ms.train_test_split(rows, random_state=42)])
     sizes = {"test_size": 101, "train_size": 0.6}

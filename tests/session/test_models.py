@@ -89,6 +89,23 @@ def test_classes_keep_their_type_and_features_are_found_by_name(kernel):
             ["no parameter `ridge__alhpa`", "did you mean `ridge__alpha`?"],
         ),
         ('cross_validate(&Ridge::new().features(["y"]), &f, "one", 10)', ["10", "4"]),
+        (
+            'cross_val_predict(&Ridge::new().features(["y"]), &f, "one", ShuffleSplit::new(3))',
+            ["each row must be tested once", "KFold"],
+        ),
+        ('cross_val_predict(&Ridge::new().features(["y"]), &f, "one", cv(2).method("predict_proba"))', ["no probabilities"]),
+        ('cross_val_score(&Ridge::new().features(["y"]), &f, "one", cv(2).scoring(["r2", "neg_max_error"]))', ["one scorer"]),
+        ('learning_curve(&Ridge::new().features(["y"]), &f, "one", [0.5, 2.0], 2)', ["`train_sizes` has 2", "at most 1"]),
+        (
+            'GridSearchCV::new(Ridge::new().features(["y"])).param("alpha", [1.0]).cv(2).scoring(["r2", "neg_max_error"]).fit(&f, "one")',
+            ["`refit` is true, and there are 2 scorers", '.refit("r2")'],
+        ),
+        ('Ridge::new().features(["y"]).fit(&f, "age")', ["the target `age` has 1 null in 4 rows"]),
+        ('LogisticRegression::new().features(["y"]).fit(&f, "age")', ["the target `age` has 1 null in 4 rows"]),
+        (
+            'Ridge::new().features(["y"]).fit(&f.with_columns(x!(inf = one / 0.0)), "inf")',
+            ["the target `inf` has 4 infinite values in 4 rows"],
+        ),
         ('load_model("iris.csv")', ["iris.csv", "not a model file"]),
         ('Ridge::new().features(["y"]).fit(&f, "one").save("m.pickle")', ["m.pickle", "safetensors"]),
     ],
@@ -157,13 +174,109 @@ def test_a_stopped_fit_leaves_nothing_and_the_session_goes_on(kernel):
     assert kernel.value("many.height()") == "35940"
 
 
+def test_predictions_on_folds_stand_next_to_their_rows(kernel):
+    kernel.ok(IRIS)
+    kernel.ok('let f = cross_val_predict(&GaussianNB::new(), &iris, "target", 5);')
+    # (cross_val_predict(GaussianNB(), X, y, cv=5) == y).mean()
+    close(kernel.value('f.value::<f64>(x!(accuracy_score(target, prediction)))'), 0.9533333333333334)
+    assert kernel.value("f.columns().last().unwrap()") == '"prediction"' and kernel.value("f.height()") == "150"
+    # A second call replaces the column.
+    assert kernel.value('cross_val_predict(&GaussianNB::new(), &f, "target", 3).width()') == kernel.value("f.width()")
+    names = 'cross_val_predict(&GaussianNB::new(), &iris, "target", cv(5).method("predict_proba")).columns()[5..].to_vec()'
+    assert kernel.value(names) == '["proba_0", "proba_1", "proba_2"]'
+    names = 'cross_val_predict(&LogisticRegression::new(), &iris, "target", cv(5).method("decision_function")).columns()[5..].to_vec()'
+    assert kernel.value(names) == '["decision_0", "decision_1", "decision_2"]'
+    kernel.ok('let words = iris.with_columns(x!(kind = if target == 0 { "a" } else { "b" })).drop("target");')
+    kernel.ok('let g = cross_val_predict(&GaussianNB::new(), &words, "kind", StratifiedKFold::new(3).shuffle(true));')
+    assert kernel.value('g.filter(x!(kind == prediction)).height()') == "150"
+
+
+def test_scores_on_folds_are_numbers_and_frames(kernel):
+    kernel.ok(IRIS + DIABETES)
+    # cross_val_score(GaussianNB(), X, y, cv=5)
+    scores = kernel.value('cross_val_score(&GaussianNB::new(), &iris, "target", 5)')
+    assert [float(s) for s in scores.strip("[]").split(",")] == pytest.approx([0.9333333333333333, 0.9666666666666667, 0.9333333333333333, 0.9333333333333333, 1.0])
+    assert kernel.value('cross_val_score(&Ridge::new(), &diabetes, "target", cv(3).scoring(x!(m = (target - prediction).abs().mean()))).len()') == "3"
+    columns = 'cross_validate(&GaussianNB::new(), &iris, "target", cv(5).scoring(["accuracy", "roc_auc_ovr"]).return_train_score(true)).columns()[4..].to_vec()'
+    assert kernel.value(columns) == '["test_accuracy", "test_roc_auc_ovr", "train_accuracy", "train_roc_auc_ovr"]'
+    # learning_curve(Ridge(), X, y, train_sizes=[0.1, 0.33, 1.0], cv=4): the sizes.
+    kernel.ok('let curve = learning_curve(&Ridge::new(), &diabetes, "target", [0.1, 0.33, 1.0], 4);')
+    assert kernel.value('curve.column::<i64>("train_size").to_vec()') == "[33, 33, 33, 33, 109, 109, 109, 109, 331, 331, 331, 331]"
+    kernel.ok('curve.group_by("train_size").agg(x!(train = train_score.mean(), test = test_score.mean())).plot().line("train_size", ["train", "test"])')
+    # Numbers of rows, shuffled.
+    assert kernel.value('learning_curve(&Ridge::new(), &diabetes, "target", train_sizes([200, 50]).shuffle(true).random_state(8), 4).height()') == "8"
+
+
+def test_groups_stay_together(kernel):
+    kernel.ok('let f = frame! { g: [10, 10, 9, 9, 8, 8], x: [1.0, 2.0, 3.0, 4.0, 5.0, 7.0], y: [0, 1, 0, 1, 0, 1] };')
+    # LeaveOneGroupOut goes through the groups in order: 8, 9, 10.
+    assert kernel.value('LeaveOneGroupOut.split_groups(&f, "g").iter().map(|(_, t)| t.column::<f64>("x").to_vec()).collect::<Vec<_>>()') == (
+        "[[5.0, 7.0], [3.0, 4.0], [1.0, 2.0]]"
+    )
+    kernel.ok('let m = cross_validate(&Ridge::new().groups("g"), &f, "y", LeaveOneGroupOut); assert_eq!(m.height(), 3);')
+    kernel.ok('let p = cross_val_predict(&Ridge::new().groups("g"), &f, "y", LeaveOneGroupOut); assert_eq!(p.height(), 6);')
+    assert kernel.value('LeavePGroupsOut::new(2).split_groups(&f, "g").len()') == "3"
+    assert kernel.value('StratifiedGroupKFold::new(3).split_stratified_groups(&f, "y", "g").len()') == "3"
+    assert kernel.value('GroupShuffleSplit::new(2).test_size(1).split_groups(&f, "g")[0].1.height()') == "2"
+    assert kernel.value("LeavePOut::new(2).split(&f, None).len()") == "15"
+
+
+def test_importances_and_curves_take_options(kernel):
+    kernel.ok(IRIS)
+    kernel.ok('let two = iris.with_columns(x!(kind = if target == 1 { "b" } else { "a" })).drop("target"); let m = GaussianNB::new().fit(&two, "kind");')
+    kernel.ok("m.permutation_importance(&two);")
+    assert kernel.value('m.permutation_importance_by(&two, "roc_auc", 10).height()') == "4"
+    options = 'n_repeats(3).scoring(["roc_auc", "accuracy"]).random_state(1)'
+    assert kernel.value(f"m.permutation_importance_with(&two, {options}).columns()") == '["scorer", "feature", "importance_mean", "importance_std"]'
+    assert kernel.value(f"m.permutation_importance_with(&two, {options}).height()") == "8"
+    # The curve of the first class is that of the second one, mirrored.
+    area = 'm.roc_curve_of(&two, "{}").value::<f64>(x!(fpr.sum() - tpr.sum()))'
+    assert float(kernel.value(area.format("a"))) < 0 and float(kernel.value(area.format("b"))) < 0
+    assert kernel.value('m.precision_recall_curve_of(&two, "a").columns()') == '["recall", "precision", "threshold"]'
+    assert kernel.value('m.calibration_curve_of(&two, "a", 5).value::<f64>(x!(count.sum()))') == "150.0"
+    assert "there is no class `c`" in kernel.fails('m.roc_curve_of(&two, "c")').error_text
+
+
+def test_a_search_has_columns_for_each_scorer(kernel):
+    kernel.ok(IRIS)
+    kernel.ok(
+        'let s = GridSearchCV::new(make_pipeline((StandardScaler::new(), LogisticRegression::new()))).param("logisticregression__C", [0.1, 1.0])'
+        '.cv(5).scoring(["roc_auc_ovr", "accuracy"]).refit("accuracy").return_train_score(true).fit(&iris, "target");'
+    )
+    columns = kernel.value("s.results().columns()")
+    for name in ["mean_test_roc_auc_ovr", "rank_test_accuracy", "split4_test_accuracy", "mean_train_accuracy", "param_logisticregression__C"]:
+        assert f'"{name}"' in columns
+    assert kernel.value("s.best_score()") == kernel.value("s.results().value::<f64>(x!(mean_test_accuracy.max()))")
+    kernel.ok('let c = LogisticRegression::new().param("C", 0.5).fit(&iris, "target");')
+    bad = 'GridSearchCV::new(KNeighborsClassifier::new()).param("n_neighbors", [3, 500]).cv(3).error_score("raise").fit(&iris, "target")'
+    assert "`n_neighbors` is 500" in kernel.fails(bad).error_text
+
+
+def test_early_stopping_on_folds(kernel):
+    kernel.ok(DIABETES)
+    kernel.ok("let x = XGBRegressor::new().n_estimators(60).max_depth(3).early_stopping_rounds(4);")
+    ran = kernel.run('let f = cross_validate(&x, &diabetes, "target", KFold::new(3));')
+    if "xgboost-missing" in ran.error_text or "is not installed" in ran.error_text:
+        pytest.skip("no library of XGBoost")
+    # XGBRegressor(...).fit(train, eval_set=[test]).best_iteration on KFold(3), xgboost-cpu 3.2.0.
+    assert kernel.value('f.column::<f64>("best_iteration").to_vec()') == "[3.0, 6.0, 14.0]"
+    kernel.ok('let g = cross_validate(&x, &diabetes, "target", cv(KFold::new(3)).scoring(x!(m = r2_score(target, prediction))));')
+    kernel.ok('let p = cross_val_predict(&make_pipeline((StandardScaler::new(), x.clone())), &diabetes, "target", 3);')
+    kernel.ok('let s = GridSearchCV::new(x).param("max_depth", [2, 3]).cv(3).fit(&diabetes, "target"); s.predict(&diabetes);')
+
+
 SEARCH = """let s = GridSearchCV::new(RandomForestClassifier::new().n_estimators(5).random_state(1))
     .param("max_depth", 1..=400).cv(2).fit(&many, "target");"""
 
 
-def test_an_interrupted_search_gives_the_best_of_its_complete_trials(kernel):
+RANDOMIZED = """let s = RandomizedSearchCV::new(make_pipeline((StandardScaler::new(), RandomForestClassifier::new().n_estimators(5).random_state(1))))
+    .param("randomforestclassifier__max_depth", 1..=400).n_iter(400).cv(2).fit(&many, "target");"""
+
+
+@pytest.mark.parametrize("search", [SEARCH, RANDOMIZED])
+def test_an_interrupted_search_gives_the_best_of_its_complete_trials(kernel, search):
     kernel.ok('let many = concat(&vec![read_csv("digits.csv"); 20]).persist();')
-    message = kernel.client.execute(f"{SEARCH}\nlet after = 1;")
+    message = kernel.client.execute(f"{search}\nlet after = 1;")
     until_shown(kernel, message, ">done<", "text/html")
     begun = time.monotonic()
     kernel.interrupt()
@@ -176,6 +289,21 @@ def test_an_interrupted_search_gives_the_best_of_its_complete_trials(kernel):
     best = kernel.value('s.results().filter(x!(state == "done")).value::<f64>(x!(mean_test_score.max()))')
     assert kernel.value("s.best_score()") == best and kernel.value("after") == "1"
     assert kernel.value("s.predict(&many).height()") == "35940"
+
+
+def test_an_interrupted_search_at_the_end_of_a_pipeline_keeps_its_best(kernel):
+    kernel.ok('let many = concat(&vec![read_csv("digits.csv"); 20]).persist();')
+    search = """let p = make_pipeline((StandardScaler::new(), GridSearchCV::new(RandomForestClassifier::new().n_estimators(5).random_state(1))
+        .param("max_depth", 1..=400).cv(2))).fit(&many, "target");"""
+    message = kernel.client.execute(f"{search}\nlet after = 1;")
+    until_shown(kernel, message, ">done<", "text/html")
+    begun = time.monotonic()
+    kernel.interrupt()
+    ran = kernel.wait(message, begun)
+    assert ran.status == "ok", ran.error_text
+    assert time.monotonic() - begun < 30 and kernel.value("after") == "1"
+    assert kernel.value("p.predict(&many).height()") == "35940"
+    assert '"stopped"' in kernel.value('p.attribute("results").select(x!(state)).unique().column::<String>("state").to_vec()')
 
 
 def test_a_second_interrupt_ends_the_cell(kernel):

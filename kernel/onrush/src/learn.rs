@@ -8,6 +8,8 @@ mod compose;
 mod ensembles;
 mod model;
 mod select;
+mod splitters;
+mod validate;
 
 pub use builders::*;
 pub use compose::{
@@ -18,8 +20,10 @@ pub use ensembles::{
     NamedEstimator, StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor,
 };
 pub(crate) use model::object_of;
-pub use model::{FittedModel, IntoTarget, Model, Report, get_model, load_model};
+pub use model::{FittedModel, IntoTarget, Model, Permutations, Report, get_model, load_model, n_repeats};
 pub use select::*;
+pub use splitters::*;
+pub use validate::*;
 
 use onrush_wire::learn::Spec;
 

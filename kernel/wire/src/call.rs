@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostic::Span;
 use crate::explore::{Explore, View};
 use crate::expr::Expr;
-use crate::learn::{Fit, Grid, ModelAsk, ModelId, Splitter};
+use crate::learn::{Fit, Grid, ModelAsk, ModelId, Splitter, TrainSizes};
 use crate::plan::{Op, Sink, Source};
 use crate::plot::PlotRequest;
 use crate::visual::{GraphCardRequest, GraphPlotRequest, GraphWrite, VisualAsk, VisualSpec};
@@ -365,6 +365,27 @@ requests! {
     frames Share { frame: FrameId, columns: Vec<String> } => {
         title: with("share"), objects: frames([frame]), exprs: vec![], effect: Effect::Pure
     };
+    /// Trains on folds and predicts the rows that a model was not trained on. `method` is `predict`, `predict_proba` or
+    /// `decision_function`. A row for each row of the frame, in its order. Reply:
+    /// [`Reply::Batches`](crate::session::Reply::Batches).
+    models CrossValPredict { fit: Fit, cv: Splitter, method: String, at: Option<Span> } => {
+        title: |input| format!("cross_val_predict {} on {input}", fit.spec.estimator),
+        objects: frames(fit.frames_mut()),
+        exprs: vec![],
+        effect: Effect::Pure,
+        at: at.as_ref(),
+    };
+    /// Trains and scores on folds for each number of training rows: a row for each number and fold. Reply:
+    /// [`Reply::Batches`](crate::session::Reply::Batches).
+    models LearningCurve {
+        fit: Fit, cv: Splitter, scoring: Vec<String>, sizes: TrainSizes, at: Option<Span>,
+    } => {
+        title: |input| format!("learning_curve {} on {input}", fit.spec.estimator),
+        objects: frames(fit.frames_mut()),
+        exprs: vec![],
+        effect: Effect::Pure,
+        at: at.as_ref(),
+    };
 }
 
 impl Request {
@@ -389,9 +410,10 @@ impl EngineCall {
         &mut self.0
     }
 
-    /// True for a search of parameters: if it is stopped, the best trial so far is its result.
+    /// True for a search of parameters, or a pipeline that ends with one: if it is stopped, the best trial so far is
+    /// its result.
     pub fn is_search(&self) -> bool {
-        matches!(&*self.0, Request::Fit { fit, .. } if fit.spec.is_search())
+        matches!(&*self.0, Request::Fit { fit, .. } if fit.spec.ends_with_search())
     }
 
     /// True for a call that makes a model of a file. The file may hold another model by now.

@@ -133,11 +133,32 @@ pub enum Splitter {
         random_state: u32,
     },
     LeaveOneOut,
+    /// Random splits of groups. Sizes are those of groups, not of rows.
+    GroupShuffleSplit {
+        n_splits: usize,
+        test_size: Size,
+        train_size: Option<Size>,
+        random_state: u32,
+    },
+    StratifiedGroupKFold {
+        n_splits: usize,
+        shuffle: bool,
+        random_state: u32,
+    },
+    LeaveOneGroupOut,
+    /// Each set of `p` rows is a test set.
+    LeavePOut {
+        p: usize,
+    },
+    /// Each set of `n_groups` groups is a test set.
+    LeavePGroupsOut {
+        n_groups: usize,
+    },
 }
 
 impl Splitter {
-    /// Counts the splits of `rows` rows.
-    pub fn n_splits(&self, rows: usize) -> usize {
+    /// Counts the splits of `rows` rows in `groups` groups.
+    pub fn n_splits(&self, rows: usize, groups: usize) -> usize {
         match self {
             Splitter::Auto { n_splits }
             | Splitter::KFold { n_splits, .. }
@@ -145,12 +166,54 @@ impl Splitter {
             | Splitter::GroupKFold { n_splits }
             | Splitter::TimeSeriesSplit { n_splits, .. }
             | Splitter::ShuffleSplit { n_splits, .. }
-            | Splitter::StratifiedShuffleSplit { n_splits, .. } => *n_splits,
+            | Splitter::StratifiedShuffleSplit { n_splits, .. }
+            | Splitter::GroupShuffleSplit { n_splits, .. }
+            | Splitter::StratifiedGroupKFold { n_splits, .. } => *n_splits,
             Splitter::RepeatedKFold { n_splits, n_repeats, .. }
             | Splitter::RepeatedStratifiedKFold { n_splits, n_repeats, .. } => n_splits.saturating_mul(*n_repeats),
             Splitter::LeaveOneOut => rows,
+            Splitter::LeaveOneGroupOut => groups,
+            Splitter::LeavePOut { p } => subsets(rows, *p),
+            Splitter::LeavePGroupsOut { n_groups } => subsets(groups, *n_groups),
         }
     }
+
+    /// Whether the number of splits depends on the number of rows.
+    pub fn counts_rows(&self) -> bool {
+        matches!(self, Splitter::LeaveOneOut | Splitter::LeavePOut { .. })
+    }
+
+    /// Whether the number of splits depends on the number of groups.
+    pub fn counts_groups(&self) -> bool {
+        matches!(self, Splitter::LeaveOneGroupOut | Splitter::LeavePGroupsOut { .. })
+    }
+
+    /// Whether rows are divided by their groups.
+    pub fn needs_groups(&self) -> bool {
+        self.counts_groups()
+            || matches!(
+                self,
+                Splitter::GroupKFold { .. }
+                    | Splitter::GroupShuffleSplit { .. }
+                    | Splitter::StratifiedGroupKFold { .. }
+            )
+    }
+}
+
+/// Counts the subsets of `size` out of `all` elements, at most `usize::MAX`.
+fn subsets(all: usize, size: usize) -> usize {
+    if size > all {
+        return 0;
+    }
+    let mut count: u128 = 1;
+    for i in 0..size.min(all - size) {
+        // The product of each step is a binomial coefficient times `i + 1`, so the division is exact.
+        count = count.saturating_mul((all - i) as u128) / (i as u128 + 1);
+        if count > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    count as usize
 }
 
 /// An absolute number of rows, or a fraction of them.
@@ -158,6 +221,16 @@ impl Splitter {
 pub enum Size {
     Rows(usize),
     Share(f64),
+}
+
+/// The numbers of training rows of a learning curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrainSizes {
+    /// Numbers of rows, or shares of the training rows of the first split.
+    pub sizes: Vec<Size>,
+    /// Whether the training rows are shuffled before the first ones are taken.
+    pub shuffle: bool,
+    pub random_state: u32,
 }
 
 /// A request to fit an estimator.
@@ -378,8 +451,10 @@ pub struct EstimatorInfo {
 }
 
 impl EstimatorInfo {
+    /// The parameter of this name. scikit-learn's capitals are aliases: `C` is `c`.
     pub fn param(&self, name: &str) -> Option<&ParamInfo> {
-        self.params.iter().find(|p| p.name == name)
+        let of = |name: &str| self.params.iter().find(|p| p.name == name);
+        of(name).or_else(|| of(&name.to_ascii_lowercase()))
     }
 }
 
@@ -455,13 +530,18 @@ pub fn info(estimator: &str) -> Option<&'static EstimatorInfo> {
     table().iter().find(|e| e.name == estimator)
 }
 
+/// Parameters that say after how many rounds without a better score on an evaluation set a training ends.
+pub const EARLY_STOPPING: [&str; 2] = ["early_stopping_rounds", "early_stopping_round"];
+
 impl Spec {
     pub fn new(estimator: &str) -> Self {
         Spec { estimator: estimator.to_string(), ..Spec::default() }
     }
 
+    /// Sets a parameter. An alias becomes the name in the table.
     pub fn set(&mut self, name: &str, value: impl Into<Param>) {
         let value = value.into();
+        let name = info(&self.estimator).and_then(|e| e.param(name)).map_or(name, |p| p.name);
         match self.params.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = value,
             None => self.params.push((name.to_string(), value)),
@@ -488,12 +568,31 @@ impl Spec {
         matches!(self.estimator.as_str(), "GridSearchCV" | "RandomizedSearchCV")
     }
 
+    /// Whether its training ends with a search: it is one, or its last step is. A training that is stopped during the
+    /// search then gives a model, with the best trial so far.
+    pub fn ends_with_search(&self) -> bool {
+        self.is_search()
+            || (matches!(self.estimator.as_str(), "Pipeline" | "TransformedTargetRegressor")
+                && self.parts.last().is_some_and(|part| part.spec.ends_with_search()))
+    }
+
+    /// Whether a training needs an evaluation set: a number of rounds without a better score ends it. A search is
+    /// none, because its trials are scored on its own folds.
+    pub fn stops_on_eval(&self) -> bool {
+        let rounds = |name: &str| self.param(name) != Param::None;
+        !self.is_search()
+            && (EARLY_STOPPING.iter().any(|name| rounds(name))
+                || self.parts.iter().any(|part| part.spec.stops_on_eval()))
+    }
+
     /// The value of a parameter: what was set, or the default of the table.
     pub fn param(&self, name: &str) -> Param {
+        let info = info(&self.estimator).and_then(|e| e.param(name));
+        let name = info.map_or(name, |p| p.name);
         if let Some((_, value)) = self.params.iter().find(|(known, _)| known == name) {
             return value.clone();
         }
-        info(&self.estimator).and_then(|e| e.param(name)).map_or(Param::None, |p| p.default.clone())
+        info.map_or(Param::None, |p| p.default.clone())
     }
 }
 

@@ -39,7 +39,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 22;
+pub const PROTOCOL: u32 = 23;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of
 /// them, never reused within the life of a supervisor.

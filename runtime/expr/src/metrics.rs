@@ -61,6 +61,10 @@ metrics! {
     "adjusted_mutual_info_score" Classes;
     "v_measure_score" Classes;
     "fowlkes_mallows_score" Classes;
+    "homogeneity_score" Classes;
+    "completeness_score" Classes;
+    "rand_score" Classes;
+    "mutual_info_score" Classes;
     "roc_auc_score" Scores;
     "average_precision_score" Scores;
     "log_loss" Scores;
@@ -357,6 +361,10 @@ fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::
             | "adjusted_mutual_info_score"
             | "v_measure_score"
             | "fowlkes_mallows_score"
+            | "homogeneity_score"
+            | "completeness_score"
+            | "rand_score"
+            | "mutual_info_score"
     );
     if counts && classes > MOST_CLASSES {
         let message =
@@ -386,6 +394,10 @@ fn of_classes(name: &str, y: &[f64], p: &[f64], classes: usize) -> std::result::
         "normalized_mutual_info_score" => clusters::normalized_mutual_info_score(y, p),
         "adjusted_mutual_info_score" => clusters::adjusted_mutual_info_score(y, p),
         "v_measure_score" => clusters::homogeneity_completeness_v_measure(y, p).2,
+        "homogeneity_score" => clusters::homogeneity_completeness_v_measure(y, p).0,
+        "completeness_score" => clusters::homogeneity_completeness_v_measure(y, p).1,
+        "rand_score" => clusters::rand_score(y, p),
+        "mutual_info_score" => clusters::mutual_info_score(y, p),
         _ => clusters::fowlkes_mallows_score(y, p),
     })
 }

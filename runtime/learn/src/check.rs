@@ -70,8 +70,16 @@ pub(crate) fn nulls(missing: usize, rows: usize) -> String {
     format!("{} in {}", plural(missing, "null"), plural(rows, "row"))
 }
 
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+/// `1 row`, `2 rows`, `2 classes`.
+pub fn plural(count: usize, what: &str) -> String {
+    let end = if count == 1 {
+        ""
+    } else if what.ends_with('s') {
+        "es"
+    } else {
+        "s"
+    };
+    format!("{count} {what}{end}")
 }
 
 /// The closest of several names, if one is close.
@@ -163,13 +171,19 @@ pub fn data(spec: &Spec, data: &Data) -> Result<(), Error> {
 /// # Errors
 /// Says how many values are not.
 pub fn target(data: &Data) -> Result<(), Error> {
-    if data.y.iter().any(|y| !y.is_finite()) {
-        let bad = data.y.iter().filter(|y| !y.is_finite()).count();
-        let (values, rows) = (plural(bad, "null or infinite value"), plural(data.rows, "row"));
-        let message = format!("the target `{}` has {values} in {rows}", data.target);
-        return Err(Error::new(ErrorKind::Nulls, message).help("`drop_nulls()` leaves these rows out"));
-    }
-    Ok(())
+    let missing = data.y.iter().filter(|y| y.is_nan()).count();
+    let infinite = data.y.iter().filter(|y| y.is_infinite()).count();
+    let (rows, infinities) = (plural(data.rows, "row"), plural(infinite, "infinite value"));
+    let (kind, found, help) = match (missing, infinite) {
+        (0, 0) => return Ok(()),
+        (0, _) => (ErrorKind::Infinite, infinities, "`filter` leaves these rows out"),
+        (_, 0) => (ErrorKind::Nulls, plural(missing, "null"), "`drop_nulls()` leaves these rows out"),
+        _ => {
+            let found = format!("{} and {infinities}", plural(missing, "null"));
+            (ErrorKind::Nulls, found, "`drop_nulls()` and `filter` leave these rows out")
+        }
+    };
+    Err(Error::new(kind, format!("the target `{}` has {found} in {rows}", data.target)).help(help))
 }
 
 /// The rows as an estimator takes them: with dense columns unless it takes sparse ones, or has other estimators inside.

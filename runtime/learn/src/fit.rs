@@ -1,15 +1,15 @@
 //! Trains any estimator.
 
-use onrush_wire::learn::{Grid, Param, Spec, Splitter};
+use onrush_wire::learn::{Grid, Param, Spec, Splitter, TrainSizes};
 
 use crate::check;
 use crate::compose;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
-use crate::model::Values;
+use crate::model::{Output, Values};
 use crate::run::Run;
-use crate::select::{Fold, candidates, search, validate};
+use crate::select::{self, Fold, candidates, search, validate};
 use crate::text;
 
 /// Trains the estimator of a specification.
@@ -65,6 +65,40 @@ pub fn cross_validate(
     run: &Run<'_>,
 ) -> Result<Vec<Fold>, Error> {
     validate::cross_validate(spec, data, splitter, scorers, return_train_score, run, &fit)
+}
+
+/// Predicts each row by a model that was not trained on it (`sklearn.model_selection.cross_val_predict`).
+///
+/// `method` is `predict`, `predict_proba` or `decision_function`: a column `prediction`, `proba_<class>` for each class
+/// of all rows, or `decision_<class>`, which is one column `decision` for two classes. A class that the training rows
+/// of a fold do not have gets the probability 0, or the score [`f64::MIN`].
+///
+/// # Errors
+/// As [`cross_validate`], and if the splitter does not test each row once.
+pub fn cross_val_predict(
+    spec: &Spec,
+    data: &Data,
+    splitter: &Splitter,
+    method: &str,
+    run: &Run<'_>,
+) -> Result<Vec<Output>, Error> {
+    select::cross_val_predict(spec, data, splitter, method, run, &fit)
+}
+
+/// Trains on the first rows of each training set, for each number of rows, and scores
+/// (`sklearn.model_selection.learning_curve`): the numbers in order, and for each number the folds.
+///
+/// # Errors
+/// As [`cross_validate`], and if a number does not fit the rows.
+pub fn learning_curve(
+    spec: &Spec,
+    data: &Data,
+    splitter: &Splitter,
+    sizes: &TrainSizes,
+    scorers: &[String],
+    run: &Run<'_>,
+) -> Result<Vec<(usize, Fold)>, Error> {
+    select::learning_curve(spec, data, splitter, sizes, scorers, run, &fit)
 }
 
 /// The scores of an estimator on folds for each value of one parameter (`sklearn.model_selection.validation_curve`).

@@ -47,7 +47,7 @@ pub mod weights;
 pub use data::{Column, Data, Kind};
 pub use error::{Error, ErrorKind};
 pub use estimators::{FittedModel, runs_on_device};
-pub use fit::{ValidationCurve, cross_validate, fit, fit_transform};
+pub use fit::{ValidationCurve, cross_val_predict, cross_validate, fit, fit_transform, learning_curve};
 pub use linear::t_distribution;
 pub use model::{Attribute, Field, LinearScores, Link, Model, Output, Role, Values};
 pub use neighbors::Neighbors;

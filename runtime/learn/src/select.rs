@@ -2,6 +2,8 @@
 
 pub mod candidates;
 pub mod evaluate;
+mod learning;
+mod predict;
 pub mod score;
 pub mod search;
 #[cfg(test)]
@@ -10,5 +12,7 @@ pub mod validate;
 
 pub use crate::split::{splits, train_test_split};
 pub use evaluate::evaluate;
+pub(crate) use learning::learning_curve;
+pub(crate) use predict::cross_val_predict;
 pub use score::score;
 pub use validate::Fold;

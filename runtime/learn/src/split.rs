@@ -1,10 +1,13 @@
 //! Splitters: which rows train and which rows test. Seeds give the rows of `sklearn.model_selection` (`_split.py`).
 
+mod groups;
+
 use onrush_wire::learn::{Size, Splitter};
 
 use crate::error::{Error, ErrorKind};
 use crate::metrics::clusters::encode;
 use crate::random::Mt19937;
+use groups::Groups;
 
 /// Rows of training and rows of test, as positions.
 pub type RowSplit = (Vec<usize>, Vec<usize>);
@@ -24,12 +27,18 @@ pub fn splits(
     is_classifier: bool,
     groups: Option<&[f64]>,
 ) -> Result<Vec<RowSplit>, Error> {
-    let (n_splits, most) = (splitter.n_splits(rows), 1 << 28);
+    let in_groups = |name: &str| Groups::of(name, groups);
+    let n_groups = match splitter {
+        Splitter::LeaveOneGroupOut => in_groups("LeaveOneGroupOut")?.count,
+        Splitter::LeavePGroupsOut { .. } => in_groups("LeavePGroupsOut")?.count,
+        _ => 0,
+    };
+    let (n_splits, most) = (splitter.n_splits(rows, n_groups), 1 << 28);
     if n_splits.saturating_mul(rows) > most {
         let message = format!("{n_splits} splits of {rows} rows are too many: at most {most} rows in all splits");
         return Err(Error::new(ErrorKind::Split, message).help("take fewer splits, such as `KFold` with 10 folds"));
     }
-    if n_splits == 0 {
+    if n_splits == 0 && !splitter.counts_rows() && !splitter.counts_groups() {
         return Err(Error::new(ErrorKind::Split, "the splitter makes 0 splits: at least 1"));
     }
     let classes = |name: &str| match y {
@@ -49,12 +58,7 @@ pub fn splits(
             let mut random = shuffle.then(|| Mt19937::new(*random_state));
             stratified_folds(*n_splits, rows, classes("StratifiedKFold")?, random.as_mut())
         }
-        Splitter::GroupKFold { n_splits } => {
-            let groups = groups.ok_or_else(|| {
-                Error::new(ErrorKind::Split, "GroupKFold needs a column of groups").help("name it with `.groups(..)`")
-            })?;
-            group_folds(*n_splits, rows, groups)
-        }
+        Splitter::GroupKFold { n_splits } => groups::group_folds(*n_splits, &in_groups("GroupKFold")?),
         Splitter::TimeSeriesSplit { n_splits, gap, test_size, max_train_size } => {
             time_series(*n_splits, rows, *gap, *test_size, *max_train_size)
         }
@@ -76,6 +80,20 @@ pub fn splits(
             repeated(*n_repeats, *random_state, |random| stratified_folds(*n_splits, rows, y, Some(random)))
         }
         Splitter::LeaveOneOut => leave_one_out(rows),
+        Splitter::GroupShuffleSplit { n_splits, test_size, train_size, random_state } => {
+            let (groups, mut random) = (in_groups("GroupShuffleSplit")?, Mt19937::new(*random_state));
+            groups::group_shuffles(*n_splits, &groups, (*test_size, *train_size), &mut random)
+        }
+        Splitter::StratifiedGroupKFold { n_splits, shuffle, random_state } => {
+            let (y, groups) = (classes("StratifiedGroupKFold")?, in_groups("StratifiedGroupKFold")?);
+            let mut random = shuffle.then(|| Mt19937::new(*random_state));
+            groups::stratified_group_folds(*n_splits, y, &groups, random.as_mut())
+        }
+        Splitter::LeaveOneGroupOut => groups::leave_groups_out("LeaveOneGroupOut", 1, &in_groups("LeaveOneGroupOut")?),
+        Splitter::LeavePOut { p } => groups::leave_rows_out(*p, rows),
+        Splitter::LeavePGroupsOut { n_groups } => {
+            groups::leave_groups_out("LeavePGroupsOut", *n_groups, &in_groups("LeavePGroupsOut")?)
+        }
     }
 }
 
@@ -84,7 +102,8 @@ pub fn small_class_note(splitter: &Splitter, y: &[f64], classes: &[String]) -> O
     let n_splits = match splitter {
         Splitter::Auto { n_splits }
         | Splitter::StratifiedKFold { n_splits, .. }
-        | Splitter::RepeatedStratifiedKFold { n_splits, .. } => *n_splits,
+        | Splitter::RepeatedStratifiedKFold { n_splits, .. }
+        | Splitter::StratifiedGroupKFold { n_splits, .. } => *n_splits,
         _ => return None,
     };
     let mut counts = vec![0usize; classes.len()];
@@ -254,33 +273,6 @@ fn stratified_folds(
         next.push(folds.into_iter());
     }
     let fold_of: Vec<usize> = y.iter().map(|class| next[*class].next().unwrap_or(0)).collect();
-    Ok(by_fold(n_splits, &fold_of))
-}
-
-fn group_folds(n_splits: usize, rows: usize, groups: &[f64]) -> Result<Vec<RowSplit>, Error> {
-    at_least_two(n_splits, rows)?;
-    if groups.iter().any(|g| g.is_nan()) {
-        return Err(
-            Error::new(ErrorKind::Split, "the column of groups has nulls").help("`drop_nulls()` leaves these rows out")
-        );
-    }
-    let (group_of, n_groups) = encode(groups);
-    if n_splits > n_groups {
-        let message = format!("{n_splits} folds need as many groups, and there are {n_groups}");
-        return Err(Error::new(ErrorKind::Split, message).help("take a smaller `n_splits`"));
-    }
-    let sizes = counts(&group_of, n_groups);
-    let mut order: Vec<usize> = (0..n_groups).collect();
-    order.sort_by_key(|group| sizes[*group]);
-    // The largest group goes first, each into the fold with the fewest rows.
-    let mut rows_of_fold = vec![0usize; n_splits];
-    let mut fold_of_group = vec![0; n_groups];
-    for group in order.into_iter().rev() {
-        let lightest = (0..n_splits).min_by_key(|fold| rows_of_fold[*fold]).unwrap_or(0);
-        rows_of_fold[lightest] += sizes[group];
-        fold_of_group[group] = lightest;
-    }
-    let fold_of: Vec<usize> = group_of.iter().map(|group| fold_of_group[*group]).collect();
     Ok(by_fold(n_splits, &fold_of))
 }
 

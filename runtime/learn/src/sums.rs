@@ -54,3 +54,24 @@ pub fn mean(values: &[f64], weight: Option<&[f64]>) -> f64 {
     );
     sums.map_or(f64::NAN, |(sum, weight)| sum / weight)
 }
+
+/// The sum of contiguous values in numpy's order (`pairwise_sum` of `numpy/_core/src/umath/loops_utils.h.src`), for
+/// results that ties decide.
+pub(crate) fn numpy_sum(values: &[f64]) -> f64 {
+    const BLOCK: usize = 128;
+    let n = values.len();
+    if n < 8 {
+        return values.iter().sum();
+    }
+    if n > BLOCK {
+        let half = n / 2 - (n / 2) % 8;
+        return numpy_sum(&values[..half]) + numpy_sum(&values[half..]);
+    }
+    let mut lanes = [0.0; 8];
+    let (eights, rest) = values.as_chunks::<8>();
+    for (k, eight) in eights.iter().enumerate() {
+        lanes.iter_mut().zip(eight).for_each(|(lane, v)| *lane = if k == 0 { *v } else { *lane + v });
+    }
+    let [a, b, c, d, e, f, g, h] = lanes;
+    rest.iter().fold(((a + b) + (c + d)) + ((e + f) + (g + h)), |sum, v| sum + v)
+}

@@ -138,7 +138,17 @@ pub(super) fn spec_of(estimator: &(impl Estimator + ?Sized), at: &Span) -> Spec 
 /// Trains a model.
 #[inline(never)]
 pub(super) fn fit(estimator: &dyn Estimator, frame: &Frame, target: Option<onrush_wire::Expr>, at: Span) -> Model {
-    let (spec, eval) = (spec_of(estimator, &at), estimator.eval_frames());
+    fit_with(spec_of(estimator, &at), &estimator.eval_frames(), frame, target, at)
+}
+
+/// Trains a model of a specification, with evaluation sets.
+pub(super) fn fit_with(
+    spec: Spec,
+    eval: &[Frame],
+    frame: &Frame,
+    target: Option<onrush_wire::Expr>,
+    at: Span,
+) -> Model {
     let fit = Fit { spec, frame: frame.id(), target, eval: eval.iter().map(Frame::id).collect() };
     let reply = session::expect(&Request::Fit { fit, at: Some(at.clone()) }, at.clone());
     Model::of(reply, at)
@@ -460,30 +470,85 @@ impl Model {
         self.evaluated(frame, Evaluation::ConfusionMatrix, here("confusion_matrix"))
     }
 
-    /// The ROC curve of a binary classifier: false and true positive rate by threshold.
+    /// The ROC curve: false and true positive rate by threshold. Of two classes the second one is positive; more classes
+    /// have a curve each, with its name in a column `class`.
     #[track_caller]
     pub fn roc_curve(&self, frame: &Frame) -> Frame {
         self.evaluated(frame, Evaluation::Roc { class: None }, here("roc_curve"))
     }
 
-    /// Precision and recall by threshold of a binary classifier.
+    /// The ROC curve with this class as the positive one: `m.roc_curve_of(&test, "yes")`.
+    #[track_caller]
+    pub fn roc_curve_of(&self, frame: &Frame, class: impl ToExpr) -> Frame {
+        let at = here("roc_curve_of");
+        self.evaluated(frame, Evaluation::Roc { class: Some(literal(class, "roc_curve_of", &at)) }, at)
+    }
+
+    /// Precision and recall by threshold. Classes are as in [`Model::roc_curve`].
     #[track_caller]
     pub fn precision_recall_curve(&self, frame: &Frame) -> Frame {
         self.evaluated(frame, Evaluation::PrecisionRecall { class: None }, here("precision_recall_curve"))
     }
 
-    /// Mean probability and share of positives in bins of the probability.
+    /// Precision and recall by threshold with this class as the positive one.
+    #[track_caller]
+    pub fn precision_recall_curve_of(&self, frame: &Frame, class: impl ToExpr) -> Frame {
+        let at = here("precision_recall_curve_of");
+        let class = Some(literal(class, "precision_recall_curve_of", &at));
+        self.evaluated(frame, Evaluation::PrecisionRecall { class }, at)
+    }
+
+    /// Mean probability and share of positives in bins of the probability. Classes are as in [`Model::roc_curve`].
     #[track_caller]
     pub fn calibration_curve(&self, frame: &Frame, bins: usize) -> Frame {
         self.evaluated(frame, Evaluation::Calibration { class: None, bins }, here("calibration_curve"))
     }
 
+    /// Mean probability and share of positives in bins, with this class as the positive one.
+    #[track_caller]
+    pub fn calibration_curve_of(&self, frame: &Frame, class: impl ToExpr, bins: usize) -> Frame {
+        let at = here("calibration_curve_of");
+        let class = Some(literal(class, "calibration_curve_of", &at));
+        self.evaluated(frame, Evaluation::Calibration { class, bins }, at)
+    }
+
     /// How much the score drops when the values of a feature are shuffled: mean and standard deviation of five
-    /// shuffles.
+    /// shuffles. [`Model::permutation_importance_with`] takes the number of shuffles, scorers and a seed.
     #[track_caller]
     pub fn permutation_importance(&self, frame: &Frame) -> Frame {
-        let what = Evaluation::PermutationImportance { n_repeats: 5, scoring: None, random_state: 0 };
-        self.evaluated(frame, what, here("permutation_importance"))
+        self.permuted(frame, n_repeats(5), here("permutation_importance"))
+    }
+
+    /// The same by the name of a scorer and a number of shuffles: `m.permutation_importance_by(&test, "roc_auc", 30)`.
+    #[track_caller]
+    pub fn permutation_importance_by(&self, frame: &Frame, scoring: &str, repeats: usize) -> Frame {
+        self.permuted(frame, n_repeats(repeats).scoring(scoring), here("permutation_importance_by"))
+    }
+
+    /// The same with options: `m.permutation_importance_with(&test, n_repeats(30).scoring("roc_auc").random_state(1))`.
+    /// Several scorers give rows for each, with its name in a column `scorer`.
+    #[track_caller]
+    pub fn permutation_importance_with(&self, frame: &Frame, options: Permutations) -> Frame {
+        self.permuted(frame, options, here("permutation_importance_with"))
+    }
+
+    #[inline(never)]
+    fn permuted(&self, frame: &Frame, options: Permutations, at: Span) -> Frame {
+        let Permutations { n_repeats, scoring, random_state } = options;
+        let by = |scoring: Option<String>| {
+            let what = Evaluation::PermutationImportance { n_repeats, scoring, random_state };
+            self.evaluated(frame, what, at.clone())
+        };
+        if scoring.len() < 2 {
+            return by(scoring.into_iter().next());
+        }
+        let named = |scorer: String| {
+            let made = by(Some(scorer.clone()));
+            let names = made.columns().into_iter().map(onrush_wire::Expr::column);
+            let exprs = std::iter::once(onrush_wire::Expr::literal(scorer).alias("scorer")).chain(names).collect();
+            Frame::step(Op::Select { input: made.id(), exprs }, at.clone())
+        };
+        crate::frame::concat(&scoring.into_iter().map(named).collect::<Vec<Frame>>())
     }
 
     /// The mean prediction over the rows of `frame` as a feature takes each of up to 100 values.
@@ -528,6 +593,46 @@ impl Model {
     /// [`get_model`].
     pub fn publish(&self, name: &str) {
         process::publish(name, self.id());
+    }
+}
+
+/// A class that was given as a value.
+fn literal(class: impl ToExpr, what: &str, at: &Span) -> Value {
+    match class.into_expr().0.into_kind() {
+        ExprKind::Literal(value) => value,
+        _ => raise(
+            Diagnostic::error(Class::Plan, "argument", format!("`{what}` takes a class, not an expression"))
+                .help("name the class as the target has it: `\"yes\"`, `1` or `true`")
+                .at(at.clone(), ""),
+        ),
+    }
+}
+
+/// How [`Model::permutation_importance_with`] shuffles and scores. Made by [`n_repeats`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Permutations {
+    n_repeats: usize,
+    scoring: Vec<String>,
+    random_state: u32,
+}
+
+/// So many shuffles of each feature: `n_repeats(30).scoring("roc_auc").random_state(1)`.
+pub fn n_repeats(n_repeats: usize) -> Permutations {
+    Permutations { n_repeats, scoring: Vec::new(), random_state: 0 }
+}
+
+impl Permutations {
+    /// The name of a scorer, or several: `["roc_auc", "accuracy"]`. Without: accuracy for classes, else r2.
+    pub fn scoring(mut self, scoring: impl crate::expr::IntoColumns) -> Self {
+        self.scoring = scoring.into_columns();
+        self
+    }
+
+    /// The seed. The shuffles are those of scikit-learn for the same seed.
+    pub fn random_state(mut self, seed: u32) -> Self {
+        self.random_state = seed;
+        self
     }
 }
 

@@ -126,6 +126,14 @@ fn serve(mut stream: UnixStream) {
                 next += 1;
                 Reply::Model { id: ModelId(next), info }
             }
+            Request::CrossValidate { fit, .. }
+            | Request::CrossValPredict { fit, .. }
+            | Request::LearningCurve { fit, .. }
+            | Request::ValidationCurve { fit, .. } => {
+                FITS.lock().unwrap().push(fit);
+                send_batch(&mut stream, &table());
+                continue;
+            }
             Request::Model { .. } => {
                 send_batch(&mut stream, &table());
                 continue;

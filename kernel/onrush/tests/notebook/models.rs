@@ -75,7 +75,49 @@ fn an_evaluation_set_is_never_dropped() {
     make_pipeline((StandardScaler::new(), XGBRegressor::new())).eval_set(&f).fit(&f, "b");
     TransformedTargetRegressor::new(boosted(), "log").fit(&f, "b");
     GridSearchCV::new(boosted()).fit(&f, "b");
+    cross_validate(&boosted(), &f, "b", 2);
+    cross_val_predict(&boosted(), &f, "b", 2);
+    learning_curve(&boosted(), &f, "b", [0.5, 1.0], 2);
+    validation_curve(&boosted(), &f, "b", "max_depth", [2, 3], 2);
+    cross_validate(&boosted(), &f, "b", cv(2).scoring(x!(m = prediction.mean())));
+    assert_eq!(fits().len(), 9);
     assert!(fits().iter().all(|fit| fit.eval == [f.id()]));
+}
+
+#[test]
+fn a_model_that_stops_early_is_scored_on_the_test_rows_of_a_fold() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let how = || cv(2).scoring(x!(m = prediction.mean()));
+    cross_validate(&XGBRegressor::new(), &f, "b", how());
+    assert!(fits().iter().all(|fit| fit.eval.is_empty()));
+    let early = || make_pipeline((StandardScaler::new(), XGBRegressor::new().early_stopping_rounds(5)));
+    cross_validate(&early(), &f, "b", how());
+    assert!(fits()[2..].iter().all(|fit| fit.eval.len() == 1 && fit.eval[0] != fit.frame));
+    // The folds of a search are its own.
+    cross_validate(&GridSearchCV::new(early()), &f, "b", how());
+    assert!(fits()[4..].iter().all(|fit| fit.eval.is_empty()));
+}
+
+#[test]
+fn predictions_on_folds_replace_columns_of_their_names() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    cross_val_predict(&Ridge::new(), &f, "b", cv(2).method("predict_proba"));
+    let Some(Op::Drop { columns, .. }) = steps().into_iter().rev().nth(1) else { panic!("{:?}", steps()) };
+    // The answer of the session has the names of all columns.
+    assert_eq!(columns, ["a", "b", "name", "day"]);
+    assert!(matches!(last(), Op::Concat { .. }));
+    let refused = |message: String, wanted: &str| assert_eq!(message, wanted);
+    let of = |error: onrush_wire::Diagnostic| error.message;
+    let predict = || cross_val_predict(&Ridge::new(), &f, "b", cv(2).scoring("r2"));
+    refused(of(attempt(predict).unwrap_err()), "`cross_val_predict` does not take scorers");
+    let score = || cross_val_score(&Ridge::new(), &f, "b", cv(2).scoring(["r2", "neg_max_error"]));
+    refused(of(attempt(score).unwrap_err()), "`cross_val_score` takes one scorer");
+    let curve = || learning_curve(&Ridge::new(), &f, "b", [1.0], cv(2).scoring(x!(m = prediction.mean())));
+    refused(of(attempt(curve).unwrap_err()), "`learning_curve` does not take aggregates");
+    let method = || cross_validate(&Ridge::new(), &f, "b", cv(2).method("predict"));
+    refused(of(attempt(method).unwrap_err()), "`cross_validate` does not take `method`");
 }
 
 #[test]
@@ -186,6 +228,11 @@ fn a_frame_is_split_by_groups() {
     assert_eq!(GroupKFold::new(2).split_groups(&f, "name").len(), 2);
     assert_eq!(splits(), [(Splitter::GroupKFold { n_splits: 2 }, None, Some("name".to_string()))]);
     assert_eq!(LeaveOneOut.split(&f, None).len(), 3);
+    assert_eq!(LeavePOut::new(2).split(&f, None).len(), 3);
+    assert_eq!(LeaveOneGroupOut.split_groups(&f, "name").len(), 3);
+    assert_eq!(LeavePGroupsOut::new(2).split_groups(&f, "name").len(), 3);
+    assert_eq!(StratifiedGroupKFold::new(2).split_stratified_groups(&f, "a", "name").len(), 2);
+    assert_eq!(GroupShuffleSplit::new(4).split_groups(&f, "name").len(), 4);
     assert!(attempt(|| KFold::new(0).split(&f, None)).is_err());
 }
 
@@ -194,4 +241,7 @@ fn searches_can_leave_out_the_last_training() {
     let spec = GridSearchCV::new(Ridge::new()).refit(false).spec();
     assert_eq!(spec.param("refit"), Param::Bool(false));
     assert_eq!(GridSearchCV::new(Ridge::new()).spec().param("refit"), Param::Bool(true));
+    let spec = RandomizedSearchCV::new(Ridge::new()).scoring(["r2", "neg_max_error"]).refit("r2").spec();
+    assert_eq!(spec.param("refit"), Param::from("r2"));
+    assert_eq!(spec.param("scoring"), Param::from(["r2", "neg_max_error"]));
 }

@@ -73,7 +73,7 @@ macro_rules! foreign_estimators {
                 /// A metric, or a list of metrics, for `eval_set`. The library's default comes from the objective.
                 eval_metric: Any = None, Any;
                 /// Rounds without a better score after which training stops: by the last metric on the last frame of
-                /// `eval_set`.
+                /// `eval_set`. Without one, folds of a cross-validation or of a search score their test rows.
                 early_stopping_rounds: Int = None, AtLeast(1.0);
                 /// Parameters of the library that have no method here: pairs of a name and a value.
                 extra: Any = None, Any;

@@ -7,7 +7,7 @@ use onrush_wire::codec::content;
 use onrush_wire::dashboard::DashboardRequest;
 use onrush_wire::explore::{Explore, View};
 use onrush_wire::graph::GraphSpec;
-use onrush_wire::learn::{Fit, Grid, ModelAsk, Param, Spec, Splitter};
+use onrush_wire::learn::{Fit, Grid, ModelAsk, Param, Size, Spec, Splitter, TrainSizes};
 use onrush_wire::plan::{Op, Sink, SinkFormat};
 use onrush_wire::plot::PlotRequest;
 use onrush_wire::session::{CellEnd, Request};
@@ -107,7 +107,7 @@ fn requests_of_models_keep_their_bytes() {
     check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
 }
 
-/// `ValidationCurve` came with protocol 21, `Share` with 22.
+/// `ValidationCurve` came with protocol 21, `Share` with 22, `CrossValPredict` and `LearningCurve` with 23.
 #[test]
 fn requests_that_came_later_are_last() {
     let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());
@@ -115,6 +115,13 @@ fn requests_that_came_later_are_last() {
     let fields = [content(&fit()), content(&cv), content(&scoring), text("alpha"), content(&values), content(&at())];
     check(33, &Request::ValidationCurve { fit: fit(), cv, scoring, param, values, at: at() }, &fields);
     check(34, &Request::Share { frame: FRAME, columns: vec!["x".to_string()] }, &[vec![7, 1], text("x")]);
+    let (cv, method) = (Splitter::LeaveOneGroupOut, "predict_proba".to_string());
+    let fields = [content(&fit()), content(&cv), text("predict_proba"), content(&at())];
+    check(35, &Request::CrossValPredict { fit: fit(), cv: cv.clone(), method, at: at() }, &fields);
+    let (scoring, sizes) = (vec!["r2".to_string()], vec![Size::Share(0.5), Size::Rows(9)]);
+    let sizes = TrainSizes { sizes, shuffle: true, random_state: 3 };
+    let fields = [content(&fit()), content(&cv), content(&scoring), content(&sizes), content(&at())];
+    check(36, &Request::LearningCurve { fit: fit(), cv, scoring, sizes, at: at() }, &fields);
 }
 
 #[test]

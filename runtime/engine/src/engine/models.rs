@@ -16,7 +16,7 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
 use onrush_logical::fingerprint;
 use onrush_wire::learn::{
-    EstimatorKind, Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Spec, Splitter, info as estimator,
+    EstimatorKind, Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Spec, Splitter, TrainSizes, info as estimator,
 };
 use onrush_wire::plan::{Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
@@ -87,6 +87,14 @@ impl Engine {
                 let table = self.validation_curve(&fit, &cv, &scoring, (&param, values), task);
                 Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
             }
+            Request::CrossValPredict { fit, cv, method, at } => {
+                let table = self.cross_val_predict(&fit, &cv, &method, task);
+                Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
+            }
+            Request::LearningCurve { fit, cv, scoring, sizes, at } => {
+                let table = self.learning_curve(&fit, &cv, &scoring, &sizes, task);
+                Ok(Answer::Rows(Arc::new(table.map_err(|d| placed(d, at.as_ref()))?)))
+            }
             Request::ClusterScore { frame, label, score } => {
                 let value = Value::Float(self.cluster_score(frame, &label, &score, task)?);
                 Ok(Answer::reply(Reply::Value { value, dtype: DataType::Float64 }))
@@ -126,7 +134,7 @@ impl Engine {
             let seconds = begun.elapsed().as_secs_f64();
             // A search that was stopped has tried less than its key says.
             let key = match task.cancelled() {
-                true if fit.spec.is_search() => fingerprint::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
+                true if fit.spec.ends_with_search() => fingerprint::hash(|h| std::hash::Hash::hash(&(key, id.0), h)),
                 // Nobody waits for it.
                 true => return Err(onrush_frame::CancelError.into()),
                 false => key,
@@ -308,6 +316,44 @@ impl Engine {
         let folds = self.with_threads(task, |run| curve.score(&training.data, cv, scoring, run))?;
         let first = (param.to_string(), curve.column(&folds));
         results::folds(first, folds.into_iter().map(|(_, fold)| fold).collect())
+    }
+
+    /// Predicts each row by a model that was not trained on it: the columns, in the order of the rows.
+    ///
+    /// # Errors
+    /// As [`Engine::cross_validate`], and if the folds do not test each row once.
+    pub fn cross_val_predict(
+        &self,
+        fit: &Fit,
+        cv: &Splitter,
+        method: &str,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
+        onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+        let training = self.training(fit, task)?;
+        let work = |run: &Run<'_>| onrush_learn::cross_val_predict(&fit.spec, &training.data, cv, method, run);
+        results::predictions(self.with_threads(task, work)?, training.classes.as_ref())
+    }
+
+    /// Trains on the first rows of each training set and scores: a row for each number of rows and fold, with the
+    /// number in the first column.
+    ///
+    /// # Errors
+    /// As [`Engine::cross_validate`], and if a number does not fit the rows.
+    pub fn learning_curve(
+        &self,
+        fit: &Fit,
+        cv: &Splitter,
+        scoring: &[String],
+        sizes: &TrainSizes,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
+        onrush_learn::check::spec(&fit.spec).map_err(diagnose)?;
+        let training = self.training(fit, task)?;
+        let work = |run: &Run<'_>| onrush_learn::learning_curve(&fit.spec, &training.data, cv, sizes, scoring, run);
+        let folds = self.with_threads(task, work)?;
+        let numbers = onrush_learn::Values::Ints(folds.iter().map(|(rows, _)| *rows as i64).collect());
+        results::folds(("train_size".to_string(), numbers), folds.into_iter().map(|(_, fold)| fold).collect())
     }
 
     /// How well the clusters of a frame are apart. All columns of numbers but `label` are features.

@@ -39,8 +39,19 @@ impl State {
 pub struct TrialResult {
     pub params: Candidate,
     pub state: State,
-    /// Why it failed. Empty if it did not.
+    /// Why it failed, or why a fold has `error_score`. Empty if none failed.
     pub error: String,
+}
+
+/// The scores of one scorer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Scores {
+    /// The name in the columns of the results: `score` if one scorer was given.
+    pub name: String,
+    /// Trials x folds: NaN for a fold that did not run.
+    pub test: Tensor,
+    /// The same of the training rows. `None` unless asked for.
+    pub train: Option<Tensor>,
 }
 
 /// A search with its best model.
@@ -50,8 +61,14 @@ pub struct Search {
     pub(crate) best: Option<Box<FittedModel>>,
     pub(crate) best_index: usize,
     pub(crate) trials: Vec<TrialResult>,
-    /// Trials x folds: NaN for a fold that did not run.
+    /// Trials x folds, of the scorer that decides: NaN for a fold that did not run.
     pub(crate) scores: Tensor,
+    /// All scores, if there is more than those of one scorer on test rows.
+    #[serde(default)]
+    pub(crate) all_scores: Vec<Scores>,
+    /// Trials x folds: the best rounds of boosted models that stop early.
+    #[serde(default)]
+    pub(crate) best_iterations: Option<Tensor>,
     /// Trials x folds, in seconds.
     pub(crate) fit_times: Tensor,
     pub(crate) score_times: Tensor,
@@ -74,20 +91,24 @@ impl Search {
     }
 
     /// Mean and standard deviation of the folds of a trial that ran. NaN if none did, or if a fold failed.
-    fn spread(&self, trial: usize) -> (f64, f64) {
-        let scores = self.scores.row(trial).iter().copied();
+    fn spread(&self, scores: &Tensor, trial: usize) -> (f64, f64) {
         match self.trials[trial].state {
-            State::Done => mean_and_std(self.scores.row(trial)),
+            State::Done => mean_and_std(scores.row(trial)),
             State::Failed => (f64::NAN, f64::NAN),
-            State::Pruned | State::Stopped => mean_and_std(&scores.filter(|s| !s.is_nan()).collect::<Vec<f64>>()),
+            State::Pruned | State::Stopped => mean_and_std(&there(scores, trial)),
         }
+    }
+
+    /// The rank of each trial by the scorer that decides.
+    pub(crate) fn ranks(&self) -> Vec<i64> {
+        self.ranks_by(&self.scores)
     }
 
     /// The rank of each trial, from 1: equal means share the first rank. Trials that are not complete, or without a
     /// score, share the last one.
-    pub(crate) fn ranks(&self) -> Vec<i64> {
+    fn ranks_by(&self, scores: &Tensor) -> Vec<i64> {
         let mean = |trial: usize| match self.trials[trial].state {
-            State::Done => Some(self.spread(trial).0).filter(|m| !m.is_nan()),
+            State::Done => Some(self.spread(scores, trial).0).filter(|m| !m.is_nan()),
             _ => None,
         };
         let means: Vec<Option<f64>> = (0..self.trials.len()).map(mean).collect();
@@ -97,26 +118,50 @@ impl Search {
         means.iter().map(|mean| rank(mean) as i64 + 1).collect()
     }
 
+    /// The mean over the folds of a trial that have a best round. NaN without one.
+    pub(crate) fn best_rounds(&self, trial: usize) -> f64 {
+        self.best_iterations.as_ref().map_or(f64::NAN, |rounds| mean_and_std(&there(rounds, trial)).0)
+    }
+
+    /// Columns of one scorer: mean, standard deviation, rank and folds.
+    fn columns_of(&self, what: &str, scores: &Tensor, ranked: bool) -> Vec<(String, Values)> {
+        let trials = 0..self.trials.len();
+        let floats = |of: &dyn Fn(usize) -> f64| Values::Floats(trials.clone().map(of).collect());
+        let mut columns = vec![
+            (format!("mean_{what}"), floats(&|trial| self.spread(scores, trial).0)),
+            (format!("std_{what}"), floats(&|trial| self.spread(scores, trial).1)),
+        ];
+        if ranked {
+            columns.push((format!("rank_{what}"), Values::Ints(self.ranks_by(scores))));
+        }
+        let fold = |fold: usize| (format!("split{fold}_{what}"), floats(&|trial| scores.row(trial)[fold]));
+        columns.extend((0..self.folds()).map(fold));
+        columns
+    }
+
     fn results(&self) -> Attribute {
         let trials = 0..self.trials.len();
-        let folds = self.folds();
         let mut columns: Vec<(String, Values)> = Vec::new();
         for (i, (path, _)) in self.trials.first().map_or(&[][..], |t| &t.params).iter().enumerate() {
             let values: Vec<&Param> = self.trials.iter().map(|t| &t.params[i].1).collect();
             columns.push((format!("param_{path}"), column(&values)));
         }
-        let floats = |of: &dyn Fn(usize) -> f64| Values::Floats(trials.clone().map(of).collect());
-        columns.push(("mean_test_score".to_string(), floats(&|trial| self.spread(trial).0)));
-        columns.push(("std_test_score".to_string(), floats(&|trial| self.spread(trial).1)));
-        columns.push(("rank_test_score".to_string(), Values::Ints(self.ranks())));
-        for fold in 0..folds {
-            columns.push((format!("split{fold}_test_score"), floats(&|trial| self.scores.row(trial)[fold])));
+        if self.all_scores.is_empty() {
+            columns.extend(self.columns_of("test_score", &self.scores, true));
         }
-        let mean = |times: &Tensor, trial: usize| {
-            mean_and_std(&times.row(trial).iter().copied().filter(|t| !t.is_nan()).collect::<Vec<f64>>()).0
-        };
+        for Scores { name, test, train } in &self.all_scores {
+            columns.extend(self.columns_of(&format!("test_{name}"), test, true));
+            if let Some(train) = train {
+                columns.extend(self.columns_of(&format!("train_{name}"), train, false));
+            }
+        }
+        let floats = |of: &dyn Fn(usize) -> f64| Values::Floats(trials.clone().map(of).collect());
+        let mean = |times: &Tensor, trial: usize| mean_and_std(&there(times, trial)).0;
         columns.push(("mean_fit_time".to_string(), floats(&|trial| mean(&self.fit_times, trial))));
         columns.push(("mean_score_time".to_string(), floats(&|trial| mean(&self.score_times, trial))));
+        if self.best_iterations.is_some() {
+            columns.push(("mean_best_iteration".to_string(), floats(&|trial| self.best_rounds(trial))));
+        }
         let states = self.trials.iter().map(|t| t.state.word().to_string());
         columns.push(("state".to_string(), Values::Strs(states.collect())));
         if self.trials.iter().any(|t| !t.error.is_empty()) {
@@ -124,6 +169,11 @@ impl Search {
         }
         Attribute::Frame(columns)
     }
+}
+
+/// The values of the folds of a trial that are there.
+fn there(values: &Tensor, trial: usize) -> Vec<f64> {
+    values.row(trial).iter().copied().filter(|v| !v.is_nan()).collect()
 }
 
 /// The values of a parameter as a column: numbers, with NaN for none, or else strings as they are written in a cell.
@@ -191,7 +241,7 @@ impl Model for Search {
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {
         match name {
             "results" => Some(self.results()),
-            "best_score" => Some(Attribute::Float(self.spread(self.best_index).0)),
+            "best_score" => Some(Attribute::Float(self.spread(&self.scores, self.best_index).0)),
             "best_index" => Some(Attribute::Int(self.best_index as i64)),
             "best_params" => {
                 let params = &self.trials[self.best_index].params;
@@ -228,7 +278,9 @@ impl Model for Search {
         let broken = |what: &str| Err(Error::new(ErrorKind::ModelFile, format!("the search has {what}")));
         let shape = &self.scores.shape;
         let fits = shape.len() == 2 && shape[0] == self.trials.len();
-        if !fits || self.fit_times.shape != *shape || self.score_times.shape != *shape {
+        let others = [&self.fit_times, &self.score_times].into_iter().chain(&self.best_iterations);
+        let scores = self.all_scores.iter().flat_map(|scores| std::iter::once(&scores.test).chain(&scores.train));
+        if !fits || others.chain(scores).any(|table| table.shape != *shape) {
             return broken("tables of scores that do not fit its trials");
         }
         if self.best_index >= self.trials.len() {
@@ -248,6 +300,7 @@ impl Model for Search {
     }
 
     fn bytes(&self) -> u64 {
-        3 * self.scores.bytes() + self.best.as_ref().map_or(0, |best| best.model().bytes())
+        let tables = 3 + self.all_scores.iter().map(|scores| 1 + u64::from(scores.train.is_some())).sum::<u64>();
+        tables * self.scores.bytes() + self.best.as_ref().map_or(0, |best| best.model().bytes())
     }
 }

@@ -1,8 +1,8 @@
 //! Searches of parameters: `GridSearchCV` and `RandomizedSearchCV`.
 //!
 //! A trial is a combination of parameters, scored on each fold. The best mean wins, the first of equal ones, and is
-//! trained again on all rows. A trial that fails is recorded and does not end the search. A parameter that does not
-//! exist or is out of range is an error before the first trial.
+//! trained again on all rows. A trial that fails is recorded and does not end the search, unless `error_score` is
+//! `raise`. A parameter that does not exist or is out of range is an error before the first trial.
 //!
 //! With `prune` the folds are a race (Maron and Moore 1994). All trials run two folds, and the leader runs all of its
 //! folds. Before each further fold a trial is dropped by one of two rules:
@@ -14,32 +14,47 @@
 
 use std::time::{Duration, Instant};
 
-use onrush_wire::learn::{Detail, Spec, Splitter, Trial};
+use onrush_wire::learn::{Detail, EARLY_STOPPING, Param, Spec, Splitter, Trial};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::candidates;
 use super::score;
-use super::validate;
+use super::validate::{self, FirstFailure};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::estimators::{Candidate, Search, State, Trainer, TrialResult, mean_and_std};
+use crate::estimators::{Candidate, Scores, Search, State, Trainer, TrialResult, mean_and_std};
 use crate::linear::t_distribution;
 use crate::params;
 use crate::run::Run;
 use crate::split::{self, RowSplit};
 use crate::tensor::Tensor;
 
-/// The outcome of a fold of a trial: score, and seconds of training and of scoring.
-type Outcome = Result<(f64, f64, f64), Error>;
+/// The outcome of a fold of a trial.
+type Outcome = Result<Scored, Error>;
+
+/// The scores of a fold, by the scorers, and its times in seconds.
+#[derive(Clone, Debug)]
+struct Scored {
+    test: Vec<f64>,
+    /// Empty unless asked for.
+    train: Vec<f64>,
+    fit_time: f64,
+    score_time: f64,
+    best_iteration: Option<i64>,
+    /// Why the fold has the score of `error_score`. Empty if its training did not fail.
+    error: String,
+}
 
 /// Trials reported at once: the last ones.
 const SHOWN: usize = 200;
 
 /// Parameters of a search.
 struct SearchParams {
-    scoring: Option<String>,
-    refit: bool,
+    scoring: Param,
+    refit: Param,
     prune: bool,
+    return_train_score: bool,
+    error_score: Param,
     /// `None`: all combinations are tried.
     draws: Option<Draws>,
 }
@@ -55,15 +70,97 @@ impl SearchParams {
     fn of(spec: &Spec) -> Self {
         match spec.estimator.as_str() {
             "GridSearchCV" => {
-                let params::GridSearchCV { scoring, refit, prune } = params::GridSearchCV::of(spec);
-                SearchParams { scoring, refit, prune, draws: None }
+                let params::GridSearchCV { scoring, refit, prune, return_train_score, error_score } =
+                    params::GridSearchCV::of(spec);
+                SearchParams { scoring, refit, prune, return_train_score, error_score, draws: None }
             }
             _ => {
-                let params::RandomizedSearchCV { n_iter, scoring, refit, random_state, prune } =
-                    params::RandomizedSearchCV::of(spec);
-                SearchParams { scoring, refit, prune, draws: Some(Draws { n_iter, seed: params::seed(random_state) }) }
+                let p = params::RandomizedSearchCV::of(spec);
+                SearchParams {
+                    scoring: p.scoring,
+                    refit: p.refit,
+                    prune: p.prune,
+                    return_train_score: p.return_train_score,
+                    error_score: p.error_score,
+                    draws: Some(Draws { n_iter: p.n_iter, seed: params::seed(p.random_state) }),
+                }
             }
         }
+    }
+}
+
+/// What the scores of a search are, and what follows from them.
+struct Rules {
+    scorers: Vec<String>,
+    /// The names in the columns of the results: `score` if one scorer was given and not in a list.
+    names: Vec<String>,
+    /// The position of the scorer that decides.
+    decides: usize,
+    refit: bool,
+    train_score: bool,
+    on_error: OnError,
+}
+
+/// What becomes of a trial in which a training fails.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum OnError {
+    /// It has no score.
+    Fail,
+    /// The search ends.
+    Raise,
+    /// The fold has this score.
+    Score(f64),
+}
+
+impl Rules {
+    fn of(params: &SearchParams, data: &Data) -> Result<Self, Error> {
+        let is_classifier = !data.classes.is_empty();
+        let wrong = |message: String| Error::new(ErrorKind::Parameter, message);
+        let scorers: Vec<String> = match &params.scoring {
+            Param::None => vec![score::default_scorer(is_classifier).to_string()],
+            Param::Str(name) => vec![name.clone()],
+            Param::List(names) => {
+                let names = names.iter().map(|name| params::word(name).map(String::from)).collect::<Option<Vec<_>>>();
+                names.filter(|names| !names.is_empty()).ok_or_else(|| {
+                    wrong(format!("`scoring` is {}: a name of a scorer, or a list of names", params.scoring))
+                })?
+            }
+            other => return Err(wrong(format!("`scoring` is {other}: a name of a scorer, or a list of names"))),
+        };
+        if let Some(twice) = (1..scorers.len()).find(|k| scorers[..*k].contains(&scorers[*k])) {
+            return Err(wrong(format!("`scoring` has `{}` twice", scorers[twice])));
+        }
+        // Clusterers have no classes: what does not fit them is found when they are scored.
+        if !data.y.is_empty() {
+            scorers.iter().try_for_each(|scorer| score::check(scorer, is_classifier))?;
+        }
+        let list = scorers.join(", ");
+        let (refit, decides) = match &params.refit {
+            Param::Bool(true) if scorers.len() > 1 => {
+                return Err(wrong(format!("`refit` is true, and there are {} scorers", scorers.len()))
+                    .help(format!("name the one that decides: `.refit(\"{}\")`", scorers[0])));
+            }
+            Param::Bool(refit) => (*refit, 0),
+            Param::Str(name) => match scorers.iter().position(|scorer| scorer == name) {
+                Some(decides) => (true, decides),
+                None => return Err(wrong(format!("`refit` is `{name}`: one of the scorers, which are {list}"))),
+            },
+            other => return Err(wrong(format!("`refit` is {other}: true, false or the name of a scorer"))),
+        };
+        let on_error = match &params.error_score {
+            Param::None => OnError::Fail,
+            Param::Str(word) if word == "raise" => OnError::Raise,
+            other => match other.as_f64() {
+                Some(value) if value.is_nan() => OnError::Fail,
+                Some(value) => OnError::Score(value),
+                None => return Err(wrong(format!("`error_score` is {other}: a number or \"raise\""))),
+            },
+        };
+        let names = match params.scoring {
+            Param::List(_) => scorers.clone(),
+            _ => vec!["score".to_string()],
+        };
+        Ok(Rules { scorers, names, decides, refit, train_score: params.return_train_score, on_error })
     }
 }
 
@@ -74,11 +171,7 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>)
     };
     let is_classifier = !data.classes.is_empty();
     let params = SearchParams::of(spec);
-    let scorer = params.scoring.as_deref().unwrap_or(score::default_scorer(is_classifier));
-    // Clusterers have no classes: what does not fit them is found when they are scored.
-    if !data.y.is_empty() {
-        score::check(scorer, is_classifier)?;
-    }
+    let rules = Rules::of(&params, data)?;
     let candidates = match params.draws {
         None => candidates::grid(spec)?,
         Some(draws) => candidates::sample(spec, draws.n_iter, draws.seed)?,
@@ -99,7 +192,7 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>)
             candidates.len()
         ));
     }
-    let race = Race::new(&candidates, specs, data, splits, scorer, run, trainer);
+    let race = Race::new(&candidates, specs, data, splits, &rules, run, trainer);
     run.stage(format!("try {} combinations on {} folds", race.specs.len(), race.splits.len()));
     match params.prune {
         true => race.race(),
@@ -117,27 +210,54 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>)
         notes.push(format!("{failed} of {} trials failed, the first with: {first}", search.trials.len()));
     }
     search.notes = notes;
-    if params.refit {
-        run.stage("train the best parameters on all rows");
-        let best = candidates::with_params(&part.spec, &search.trials[search.best_index].params)?;
-        // A search that the user stopped still gives the best model. This training then cannot be stopped: the user's
-        // flag stays set, so that a second stop looks like the first one.
-        let listens_not = Run { is_stopped: &|| false, stage: run.stage, ..Run::silent() };
-        let run = if (run.is_stopped)() {
-            listens_not
-        } else {
-            Run { is_stopped: run.is_stopped, stage: run.stage, ..Run::silent() }
-        };
-        match trainer(&best, data, &run) {
-            Ok(best) => search.best = Some(Box::new(best)),
-            // The trials are worth more than this training: the search stays, and says why it has no model.
-            Err(error) => {
-                search.untrained = format!("the best parameters were not trained on all rows: {}", error.message);
-                search.notes.push(search.untrained.clone());
-            }
-        }
+    if rules.refit {
+        refit(&part.spec, data, &mut search, run, trainer)?;
     }
     Ok(search)
+}
+
+/// Trains the best parameters on all rows.
+fn refit(spec: &Spec, data: &Data, search: &mut Search, run: &Run<'_>, trainer: Trainer<'_>) -> Result<(), Error> {
+    run.stage("train the best parameters on all rows");
+    let mut best = candidates::with_params(spec, &search.trials[search.best_index].params)?;
+    let rounds = search.best_rounds(search.best_index);
+    if data.eval.is_empty()
+        && best.stops_on_eval()
+        && rounds.is_finite()
+        && let Some(rounds) = fixed_rounds(&mut best, rounds)
+    {
+        search.notes.push(format!("trained on all rows for {rounds} rounds, the mean of the best rounds of the folds"));
+    }
+    // A search that the user stopped still gives the best model. This training then cannot be stopped: the user's
+    // flag stays set, so that a second stop looks like the first one.
+    let listens_not = Run { is_stopped: &|| false, stage: run.stage, ..Run::silent() };
+    let run = if (run.is_stopped)() {
+        listens_not
+    } else {
+        Run { is_stopped: run.is_stopped, stage: run.stage, ..Run::silent() }
+    };
+    match trainer(&best, data, &run) {
+        Ok(best) => search.best = Some(Box::new(best)),
+        // The trials are worth more than this training: the search stays, and says why it has no model.
+        Err(error) => {
+            search.untrained = format!("the best parameters were not trained on all rows: {}", error.message);
+            search.notes.push(search.untrained.clone());
+        }
+    }
+    Ok(())
+}
+
+/// Replaces early stopping by a number of rounds: the mean of best rounds, which are counted from 0. There are no rows
+/// on which a training on all rows could stop. `None` if no estimator inside stops early.
+fn fixed_rounds(spec: &mut Spec, best: f64) -> Option<i64> {
+    let is_set = |name: &&&str| spec.param(name) != Param::None;
+    if let Some(early) = EARLY_STOPPING.iter().find(is_set) {
+        let rounds = best.round() as i64 + 1;
+        spec.set(early, Param::None);
+        spec.set("n_estimators", rounds);
+        return Some(rounds);
+    }
+    spec.parts.iter_mut().find_map(|part| fixed_rounds(&mut part.spec, best))
 }
 
 /// The trials while they run.
@@ -146,7 +266,7 @@ struct Race<'a> {
     specs: Vec<Spec>,
     data: &'a Data,
     splits: Vec<RowSplit>,
-    scorers: [String; 1],
+    rules: &'a Rules,
     run: &'a Run<'a>,
     trainer: Trainer<'a>,
     table: Mutex<Table>,
@@ -172,7 +292,7 @@ impl<'a> Race<'a> {
         specs: Vec<Spec>,
         data: &'a Data,
         splits: Vec<RowSplit>,
-        scorer: &str,
+        rules: &'a Rules,
         run: &'a Run<'a>,
         trainer: Trainer<'a>,
     ) -> Self {
@@ -182,8 +302,7 @@ impl<'a> Race<'a> {
             done: 0,
             reported: None,
         };
-        let (scorers, table) = ([scorer.to_string()], Mutex::new(table));
-        Race { candidates, specs, data, splits, scorers, run, trainer, table }
+        Race { candidates, specs, data, splits, rules, run, trainer, table: Mutex::new(table) }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -200,29 +319,67 @@ impl<'a> Race<'a> {
     }
 
     fn run(&self, tasks: Vec<usize>) {
+        let raises = self.rules.on_error == OnError::Raise;
+        if raises && (0..self.specs.len()).any(|trial| self.table().has_failed(trial)) {
+            return;
+        }
+        let failed = FirstFailure::default();
         validate::in_waves(self.data.rows, tasks, |task| {
             let (trial, fold) = (task / self.splits.len(), task % self.splits.len());
-            if (self.run.is_stopped)() {
+            if (self.run.is_stopped)() || (raises && failed.check(task).is_err()) {
                 return;
             }
             // Only where folds run one after another: which of them ran must not depend on threads.
             if validate::is_sequential(self.data.rows) && self.table().has_failed(trial) {
                 return;
             }
-            let inner = Run { is_stopped: self.run.is_stopped, ..Run::silent() };
-            let (spec, split) = (&self.specs[trial], &self.splits[fold]);
-            let made = validate::train_and_score(spec, self.data, split, &self.scorers, false, &inner, self.trainer);
-            let outcome = match made {
-                Err(error) if error.is_stopped() => return,
-                Err(error) => Err(error),
-                Ok(made) => Ok((made.test.first().map_or(f64::NAN, |t| t.1), made.fit_time, made.score_time)),
-            };
+            let Some(outcome) = self.outcome(trial, fold) else { return };
+            failed.record(task, &outcome);
             let mut table = self.table();
             table.outcomes[trial][fold] = Some(outcome);
             table.done += 1;
             drop(table);
             self.report(false);
         });
+    }
+
+    /// Trains and scores a fold of a trial. `None` if the user stopped it.
+    fn outcome(&self, trial: usize, fold: usize) -> Option<Outcome> {
+        let inner = Run { is_stopped: self.run.is_stopped, ..Run::silent() };
+        let (spec, split, rules) = (&self.specs[trial], &self.splits[fold], self.rules);
+        let (scorers, trainer) = (&rules.scorers, self.trainer);
+        let made = validate::train_and_score(spec, self.data, split, scorers, rules.train_score, &inner, trainer);
+        let values = |scores: Vec<(String, f64)>| scores.into_iter().map(|(_, score)| score).collect();
+        Some(match (made, rules.on_error) {
+            (Err(error), _) if error.is_stopped() => return None,
+            (Err(error), OnError::Score(value)) => Ok(Scored {
+                test: vec![value; scorers.len()],
+                train: if rules.train_score { vec![value; scorers.len()] } else { Vec::new() },
+                fit_time: f64::NAN,
+                score_time: f64::NAN,
+                best_iteration: None,
+                error: error.message,
+            }),
+            (Err(error), _) => Err(error),
+            (Ok(made), _) => Ok(Scored {
+                test: values(made.test),
+                train: values(made.train),
+                fit_time: made.fit_time,
+                score_time: made.score_time,
+                best_iteration: made.best_iteration,
+                error: String::new(),
+            }),
+        })
+    }
+
+    /// The score of a fold by the scorer that decides.
+    fn deciding(&self, scored: &Scored) -> f64 {
+        scored.test.get(self.rules.decides).copied().unwrap_or(f64::NAN)
+    }
+
+    /// The scores of folds that all ran. `None` if one did not.
+    fn known(&self, outcomes: &[Option<Outcome>]) -> Option<Vec<f64>> {
+        outcomes.iter().map(|o| o.as_ref()?.as_ref().ok().map(|o| self.deciding(o))).collect()
     }
 
     /// Runs the folds with pruning: see the head of this file.
@@ -243,7 +400,7 @@ impl<'a> Race<'a> {
     /// The trial with the best mean over the first folds.
     fn leader(&self, folds: usize) -> Option<usize> {
         let table = self.table();
-        let means = table.outcomes.iter().map(|of| Some(known(&of[..folds])?.iter().sum::<f64>()));
+        let means = table.outcomes.iter().map(|of| Some(self.known(&of[..folds])?.iter().sum::<f64>()));
         let better = |best: Option<(usize, f64)>, (trial, mean): (usize, Option<f64>)| match (best, mean) {
             (best, None) => best,
             (_, Some(mean)) if mean.is_nan() => best,
@@ -256,14 +413,15 @@ impl<'a> Race<'a> {
     /// Drops trials that have run `folds` folds and can hardly beat the leader.
     fn prune(&self, leader: usize, folds: usize) {
         let mut table = self.table();
-        let Some(best) = known(&table.outcomes[leader]) else { return };
+        let Some(best) = self.known(&table.outcomes[leader]) else { return };
         let all = best.len() as f64;
         let goal = best.iter().sum::<f64>() / all;
-        let scores = table.outcomes.iter().flatten().filter_map(|o| o.as_ref()?.as_ref().ok().map(|o| o.0));
+        let scores =
+            table.outcomes.iter().flatten().filter_map(|o| o.as_ref()?.as_ref().ok().map(|o| self.deciding(o)));
         let bound = t_distribution::quantile(0.025, (folds - 1) as f64);
         let highest = scores.fold(f64::NEG_INFINITY, f64::max);
         for trial in (0..self.specs.len()).filter(|trial| *trial != leader) {
-            let Some(own) = known(&table.outcomes[trial][..folds]) else { continue };
+            let Some(own) = self.known(&table.outcomes[trial][..folds]) else { continue };
             let n = folds as f64;
             let most = (own.iter().sum::<f64>() + (all - n) * highest) / all;
             let behind: Vec<f64> = best.iter().zip(&own).map(|(a, b)| a - b).collect();
@@ -300,7 +458,8 @@ impl<'a> Race<'a> {
 
     fn shown(&self, table: &Table, trial: usize) -> Trial {
         let outcomes = &table.outcomes[trial];
-        let scores: Vec<f64> = outcomes.iter().filter_map(|o| Some(o.as_ref()?.as_ref().ok()?.0)).collect();
+        let scores: Vec<f64> =
+            outcomes.iter().filter_map(|o| Some(self.deciding(o.as_ref()?.as_ref().ok()?))).collect();
         let state = match state(outcomes, table.pruned[trial]) {
             State::Stopped => "running",
             state => state.word(),
@@ -318,31 +477,42 @@ impl<'a> Race<'a> {
 
     fn into_search(self) -> Result<Search, Error> {
         let (trials, folds) = (self.specs.len(), self.splits.len());
-        let table = self.table.into_inner();
-        let values = |of: fn(&(f64, f64, f64)) -> f64| {
+        let (table, rules) = (self.table.into_inner(), self.rules);
+        if let (OnError::Raise, Some(error)) =
+            (rules.on_error, table.outcomes.iter().flatten().flatten().find_map(|o| o.as_ref().err()))
+        {
+            return Err(error.clone());
+        }
+        let values = |of: &dyn Fn(&Scored) -> f64| {
             let value = |o: &Option<Outcome>| match o {
                 Some(Ok(outcome)) => of(outcome),
                 _ => f64::NAN,
             };
             Tensor::new(vec![trials, folds], table.outcomes.iter().flatten().map(value).collect())
         };
+        let at = |scores: &[f64], k: usize| scores.get(k).copied().unwrap_or(f64::NAN);
+        let of_scorer = |(k, name): (usize, &String)| Scores {
+            name: name.clone(),
+            test: values(&|o| at(&o.test, k)),
+            train: rules.train_score.then(|| values(&|o| at(&o.train, k))),
+        };
+        let is_plain = !rules.train_score && rules.names == ["score"];
+        let rounds = values(&|o| o.best_iteration.map_or(f64::NAN, |round| round as f64));
         let tried = table.outcomes.iter().zip(&table.pruned).zip(self.candidates);
         let tried = tried.map(|((outcomes, pruned), params)| TrialResult {
             params: params.clone(),
             state: state(outcomes, *pruned),
-            error: outcomes
-                .iter()
-                .flatten()
-                .find_map(|o| o.as_ref().err())
-                .map_or(String::new(), |e| e.message.clone()),
+            error: error_of(outcomes),
         });
         let mut search = Search {
             best: None,
             best_index: 0,
             trials: tried.collect(),
-            scores: values(|o| o.0),
-            fit_times: values(|o| o.1),
-            score_times: values(|o| o.2),
+            scores: values(&|o| at(&o.test, rules.decides)),
+            all_scores: if is_plain { Vec::new() } else { rules.names.iter().enumerate().map(of_scorer).collect() },
+            best_iterations: rounds.data.iter().any(|round| !round.is_nan()).then_some(rounds),
+            fit_times: values(&|o| o.fit_time),
+            score_times: values(&|o| o.score_time),
             notes: Vec::new(),
             untrained: String::new(),
         };
@@ -365,9 +535,13 @@ impl<'a> Race<'a> {
     }
 }
 
-/// The scores of folds that all ran. `None` if one did not.
-fn known(outcomes: &[Option<Outcome>]) -> Option<Vec<f64>> {
-    outcomes.iter().map(|o| o.as_ref()?.as_ref().ok().map(|o| o.0)).collect()
+/// The first failure of a trial. Empty if there is none.
+fn error_of(outcomes: &[Option<Outcome>]) -> String {
+    let error = |outcome: &Outcome| match outcome {
+        Err(error) => Some(error.message.clone()),
+        Ok(scored) => (!scored.error.is_empty()).then(|| scored.error.clone()),
+    };
+    outcomes.iter().flatten().find_map(error).unwrap_or_default()
 }
 
 fn state(outcomes: &[Option<Outcome>], pruned: bool) -> State {

@@ -13,3 +13,4 @@ mod support;
 mod svm;
 mod text;
 mod trees;
+mod validation;

@@ -288,7 +288,7 @@ fn errors_of_composition_name_the_step() {
     let eval = Data { y: vec![1.0, f64::NAN, 2.0, 4.0], ..target.clone() };
     let target = Data { y: vec![1.0, 3.0, 2.0, 4.0], eval: vec![eval], ..target };
     let wrong = onrush_learn::fit(&spec, &target, &Run::silent()).err().unwrap();
-    assert_eq!(wrong.message, "the target `price` has 1 null or infinite value in 4 rows");
+    assert_eq!(wrong.message, "the target `price` has 1 null in 4 rows");
 }
 
 #[test]

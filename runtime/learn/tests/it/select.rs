@@ -57,6 +57,24 @@ fn cases() -> Vec<(&'static str, Splitter)> {
         ("repeated", Splitter::RepeatedKFold { n_splits: 3, n_repeats: 2, random_state: 9 }),
         ("repeated_stratified", Splitter::RepeatedStratifiedKFold { n_splits: 3, n_repeats: 2, random_state: 9 }),
         ("leave_one_out", Splitter::LeaveOneOut),
+        (
+            "group_shuffle",
+            Splitter::GroupShuffleSplit { n_splits: 3, test_size: share(0.4), train_size: None, random_state: 2 },
+        ),
+        (
+            "group_shuffle_train",
+            Splitter::GroupShuffleSplit {
+                n_splits: 2,
+                test_size: Size::Rows(3),
+                train_size: Some(share(0.5)),
+                random_state: 6,
+            },
+        ),
+        ("stratified_group", Splitter::StratifiedGroupKFold { n_splits: 3, shuffle: false, random_state: 0 }),
+        ("stratified_group_shuffled", Splitter::StratifiedGroupKFold { n_splits: 3, shuffle: true, random_state: 5 }),
+        ("leave_group", Splitter::LeaveOneGroupOut),
+        ("leave_groups", Splitter::LeavePGroupsOut { n_groups: 2 }),
+        ("leave_rows", Splitter::LeavePOut { p: 2 }),
     ]
 }
 
@@ -65,7 +83,9 @@ fn splitters_give_the_rows_of_scikit_learn() {
     let file = &expected("select.json")["splitters"];
     let (y, groups) = (numbers(&file["y"]), numbers(&file["groups"]));
     for (name, splitter) in cases() {
-        let found = splits(&splitter, y.len(), Some(&y), true, Some(&groups)).unwrap();
+        // The sets of two rows are those of the first rows only.
+        let rows = if name == "leave_rows" { 7 } else { y.len() };
+        let found = splits(&splitter, rows, Some(&y[..rows]), true, Some(&groups[..rows])).unwrap();
         let wanted: Vec<RowSplit> = file["splits"][name]
             .as_array()
             .unwrap()
@@ -73,7 +93,21 @@ fn splitters_give_the_rows_of_scikit_learn() {
             .map(|pair| (indices(&pair[0]), indices(&pair[1])))
             .collect();
         assert_eq!(found, wanted, "{name}");
-        assert_eq!(splitter.n_splits(y.len()), wanted.len(), "{name}");
+        assert_eq!(splitter.n_splits(rows, 8), wanted.len(), "{name}");
+    }
+}
+
+#[test]
+fn folds_of_many_groups_and_classes_are_those_of_scikit_learn() {
+    let file = &expected("select.json")["splitters"]["splits"]["many"];
+    let (y, groups) = (numbers(&file["y"]), numbers(&file["groups"]));
+    for (name, shuffle) in [("plain", false), ("shuffled", true)] {
+        let splitter = Splitter::StratifiedGroupKFold { n_splits: 5, shuffle, random_state: 1 };
+        let mut fold_of = vec![0.0; y.len()];
+        for (fold, (_, test)) in splits(&splitter, y.len(), Some(&y), true, Some(&groups)).unwrap().iter().enumerate() {
+            test.iter().for_each(|row| fold_of[*row] = fold as f64);
+        }
+        assert_eq!(fold_of, numbers(&file[name]), "{name}");
     }
 }
 
@@ -118,6 +152,19 @@ fn splits_that_cannot_be_made_say_why() {
     assert_eq!(message(stratified, 4, None), "StratifiedKFold needs a target with classes");
     assert_eq!(message(Splitter::GroupKFold { n_splits: 2 }, 4, None), "GroupKFold needs a column of groups");
     assert_eq!(message(Splitter::LeaveOneOut, 1, None), "LeaveOneOut needs at least 2 rows, and there are 1 row");
+    assert_eq!(
+        message(Splitter::LeavePOut { p: 4 }, 4, None),
+        "LeavePOut of 4 rows needs more rows, and there are 4 rows"
+    );
+    assert_eq!(message(Splitter::LeavePOut { p: 0 }, 4, None), "`p` is 0: at least 1");
+    assert_eq!(message(Splitter::LeaveOneGroupOut, 4, None), "LeaveOneGroupOut needs a column of groups");
+    let grouped =
+        |splitter: Splitter| splits(&splitter, 4, Some(&y), true, Some(&[1.0, 1.0, 2.0, 2.0])).unwrap_err().message;
+    let wanted = "LeavePGroupsOut needs at least 3 groups, and there are 2";
+    assert_eq!(grouped(Splitter::LeavePGroupsOut { n_groups: 2 }), wanted);
+    let half = Splitter::GroupShuffleSplit { n_splits: 1, test_size: Size::Rows(2), train_size: None, random_state: 0 };
+    let wanted = "groups are split: `test_size` is 2: a share between 0 and 1, or a number of rows from 1 to 1";
+    assert_eq!(grouped(half), wanted);
     let time = Splitter::TimeSeriesSplit { n_splits: 2, gap: 3, test_size: Some(2), max_train_size: None };
     let wanted = "2 splits of 2 test rows and a gap of 3 leave no row for training, and there are 7 rows";
     assert_eq!(message(time, 7, None), wanted);

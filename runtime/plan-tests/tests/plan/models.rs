@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
-use arrow::datatypes::Float64Type;
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use onrush_frame::TaskHandle;
-use onrush_wire::learn::{Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Param, Size, Spec, Splitter};
+use onrush_wire::learn::{
+    Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Param, Size, Spec, Splitter, TrainSizes,
+};
 use onrush_wire::plan::{Op, Split, SplitPart};
 use onrush_wire::{Class, Diagnostic, Expr, ExprKind, FrameId, ModelOutput};
 
@@ -204,4 +206,25 @@ fn a_validation_curve_has_the_scores_of_scikit_learn() {
     assert_eq!(fails("alpha", Grid::List(vec![])).message, "`alpha` has no values to try");
     let long = fails("max_iter", Grid::Integers(1, i64::MAX));
     assert!(long.message.contains("at most 1000000"), "{long}");
+}
+
+#[test]
+fn predictions_on_folds_have_the_type_of_the_target_and_the_order_of_the_rows() {
+    let b = TestEngine::default();
+    let values: Vec<f64> = (0..12).map(|i| f64::from(i * 5 % 12) + if i * 5 % 12 < 6 { 0.0 } else { 100.0 }).collect();
+    let kinds: Vec<&str> = values.iter().map(|v| if *v < 50.0 { "no" } else { "yes" }).collect();
+    let f = b.frame(vec![("x", floats(&values)), ("y", strings(&kinds))]);
+    let fit = Fit { spec: Spec::new("GaussianNB"), frame: f, target: Some(Expr::column("y")), eval: Vec::new() };
+    let (cv, task) = (Splitter::Auto { n_splits: 3 }, TaskHandle::new());
+    let predicted = b.engine.cross_val_predict(&fit, &cv, "predict", &task).unwrap();
+    let column = predicted.column(predicted.schema().index_of("prediction").unwrap()).unwrap();
+    assert_eq!(column.data_type(), &DataType::Utf8View);
+    assert_eq!(column.as_string_view().iter().flatten().collect::<Vec<_>>(), kinds);
+    let proba = b.engine.cross_val_predict(&fit, &cv, "predict_proba", &task).unwrap();
+    let names: Vec<&str> = proba.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!((names, proba.rows()), (vec!["proba_no", "proba_yes"], 12));
+    let sizes = TrainSizes { sizes: vec![Size::Rows(6), Size::Share(1.0)], shuffle: true, random_state: 1 };
+    let curve = b.engine.learning_curve(&fit, &cv, &[], &sizes, &task).unwrap();
+    let sizes = curve.column(curve.schema().index_of("train_size").unwrap()).unwrap();
+    assert_eq!(sizes.as_primitive::<Int64Type>().values(), &[6, 6, 6, 8, 8, 8]);
 }

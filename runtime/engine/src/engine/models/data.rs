@@ -9,6 +9,7 @@ use onrush_expr::diagnostics::{self, type_name};
 use onrush_expr::error::internal;
 use onrush_expr::type_coercion;
 use onrush_frame::{Table, TaskHandle};
+use onrush_learn::check::plural;
 use onrush_learn::data::values;
 use onrush_learn::{Column, Data, Kind, Role, params};
 use onrush_logical::ops::Inputs;
@@ -180,7 +181,7 @@ impl Engine {
             return Err(Diagnostic::error(
                 Class::Resources,
                 "memory",
-                format!("training on {} rows needs {needs} MB, and a task may take {has} MB", table.rows()),
+                format!("training on {} needs {needs} MB, and a task may take {has} MB", plural(table.rows(), "row")),
             )
             .help("train on a sample: `frame.sample(100_000)`, or on fewer features")
             .help("or give the session more memory: ONRUSH_MEMORY=16G"));
@@ -203,7 +204,7 @@ impl Engine {
         let (target, weight, groups) = (extra(TARGET)?, extra(WEIGHT)?, extra(GROUPS)?);
         let mut data = Data { rows: table.rows(), ..Data::new(columns) };
         data.weight = weight.map(|array| numbers("the sample weight", &array)).transpose()?;
-        data.groups = groups.map(|array| distinct(&array).map(|(codes, _)| codes)).transpose()?;
+        data.groups = groups.map(|array| group_codes(&array)).transpose()?;
         let target = target.map(|array| {
             let dtype = array.data_type().clone();
             (array, dtype)
@@ -474,6 +475,30 @@ fn distinct(array: &ArrayRef) -> Result<(Vec<f64>, Vec<String>), Diagnostic> {
     Ok((values, order.iter().map(|code| first[*code as usize].to_string()).collect()))
 }
 
+/// The group of each row as a position in the sorted groups. A null is NaN. Numbers are sorted as numbers: splitters go
+/// through the groups in scikit-learn's order.
+fn group_codes(array: &ArrayRef) -> Result<Vec<f64>, Diagnostic> {
+    let (codes, names) = distinct(array)?;
+    let dtype = array.data_type();
+    if !type_coercion::is_number(dtype) && !type_coercion::is_decimal(dtype) {
+        return Ok(codes);
+    }
+    // Integers beyond 2^53 stay apart.
+    let keys: Vec<(Option<i128>, f64)> =
+        names.iter().map(|name| (name.parse().ok(), name.parse().unwrap_or(f64::NAN))).collect();
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    order.sort_by(|a, b| match (keys[*a], keys[*b]) {
+        ((Some(a), _), (Some(b), _)) => a.cmp(&b),
+        ((_, a), (_, b)) => a.total_cmp(&b),
+    });
+    let mut rank = vec![0.0; names.len()];
+    order.iter().enumerate().for_each(|(position, code)| rank[*code] = position as f64);
+    Ok(codes
+        .iter()
+        .map(|code| rank.get(*code as usize).copied().filter(|_| !code.is_nan()).unwrap_or(f64::NAN))
+        .collect())
+}
+
 /// The distinct values of a target, sorted, as an array of its type; a name for each; and for each row its class.
 fn classes(array: &ArrayRef) -> Result<(ArrayRef, Vec<String>, Vec<f64>), Diagnostic> {
     let broken = |e: arrow::error::ArrowError| internal(&e.to_string());
@@ -528,12 +553,16 @@ pub fn fill_target(data: &mut Data, name: &str, array: &ArrayRef, what: Task) ->
         }
     }
     if dtype.is_floating() && numbers("the target", array)?.iter().any(|v| v.is_infinite()) {
-        return Err(diagnostics::plan_error("infinite", format!("the target `{name}` is infinite in some rows")));
+        let infinite = numbers("the target", array)?.iter().filter(|v| v.is_infinite()).count();
+        let (found, rows) = (plural(infinite, "infinite value"), plural(array.len(), "row"));
+        return Err(diagnostics::plan_error("infinite", format!("the target `{name}` has {found} in {rows}"))
+            .help("`filter` leaves these rows out"));
     }
     let (typed, names, positions) = classes(array)?;
     if positions.iter().any(|p| p.is_nan()) {
         let missing = positions.iter().filter(|p| p.is_nan()).count();
-        let message = format!("the target `{name}` has {missing} nulls in {} rows", positions.len());
+        let (missing, rows) = (plural(missing, "null"), plural(positions.len(), "row"));
+        let message = format!("the target `{name}` has {missing} in {rows}");
         return Err(diagnostics::plan_error("nulls", message).help("`drop_nulls([..])` leaves these rows out"));
     }
     (data.y, data.classes) = (positions, names);

@@ -11,7 +11,7 @@ use onrush_expr::diagnostics;
 use onrush_expr::error::internal;
 use onrush_expr::model::{Input, LinearForm, LinearLink, Predictor};
 use onrush_frame::Table;
-use onrush_learn::{Attribute, Data, FittedModel, Kind, LinearScores, Link, Role, Values};
+use onrush_learn::{Attribute, Data, FittedModel, Kind, LinearScores, Link, Output, Role, Values};
 use onrush_wire::learn::{Card, Fit, ModelInfo, Param, Spec, info as estimator};
 use onrush_wire::{Diagnostic, Expr, Field, Value};
 use serde::{Deserialize, Serialize};
@@ -198,28 +198,36 @@ impl TrainedModel {
             }
         }
     }
+}
 
-    /// A column that the model made, with the type that the user sees.
-    fn array(&self, role: &Role, values: Vec<f64>) -> Result<ArrayRef, Diagnostic> {
-        Ok(match (role, &self.classes) {
-            (Role::Prediction, Some(classes)) => {
-                let positions = UInt64Array::from_iter_values(values.iter().map(|v| *v as u64));
-                let taken = arrow::compute::take(classes, &positions, None).map_err(|e| internal(&e.to_string()))?;
-                let dtype = plain(classes.data_type());
-                arrow::compute::cast(&taken, &dtype).map_err(|e| internal(&e.to_string()))?
-            }
-            (Role::Label, _) => Arc::new(Int64Array::from_iter_values(values.iter().map(|v| *v as i64))),
-            (Role::Feature(_, Kind::Category(names)), _) => Arc::new(StringViewArray::from_iter(
-                values.iter().map(|v| if v.is_nan() { None } else { names.get(*v as usize) }),
-            )),
-            // No output has this kind: it is that of a feature alone.
-            (Role::Feature(_, Kind::Text), _) => Arc::new(StringViewArray::new_null(values.len())),
-            (Role::Feature(_, Kind::Number), _) => {
-                Arc::new(Float64Array::from_iter(values.into_iter().map(|v| if v.is_nan() { None } else { Some(v) })))
-            }
-            _ => Arc::new(Float64Array::from(values)),
-        })
-    }
+/// A column that a model made, with the type that the user sees. `classes` are those of a classifier.
+fn typed(role: &Role, values: Vec<f64>, classes: Option<&ArrayRef>) -> Result<ArrayRef, Diagnostic> {
+    Ok(match (role, classes) {
+        (Role::Prediction, Some(classes)) => {
+            let positions = UInt64Array::from_iter_values(values.iter().map(|v| *v as u64));
+            let taken = arrow::compute::take(classes, &positions, None).map_err(|e| internal(&e.to_string()))?;
+            let dtype = plain(classes.data_type());
+            arrow::compute::cast(&taken, &dtype).map_err(|e| internal(&e.to_string()))?
+        }
+        (Role::Label, _) => Arc::new(Int64Array::from_iter_values(values.iter().map(|v| *v as i64))),
+        (Role::Feature(_, Kind::Category(names)), _) => Arc::new(StringViewArray::from_iter(
+            values.iter().map(|v| if v.is_nan() { None } else { names.get(*v as usize) }),
+        )),
+        // No output has this kind: it is that of a feature alone.
+        (Role::Feature(_, Kind::Text), _) => Arc::new(StringViewArray::new_null(values.len())),
+        (Role::Feature(_, Kind::Number), _) => {
+            Arc::new(Float64Array::from_iter(values.into_iter().map(|v| if v.is_nan() { None } else { Some(v) })))
+        }
+        _ => Arc::new(Float64Array::from(values)),
+    })
+}
+
+/// Predictions of rows as a table. `classes` are those of the training.
+pub fn predictions(made: Vec<Output>, classes: Option<&ArrayRef>) -> Result<Table, Diagnostic> {
+    let column = |output: Output| -> Result<(String, ArrayRef), Diagnostic> {
+        Ok((output.name, typed(&output.role, output.values, classes)?))
+    };
+    of_columns(made.into_iter().map(column).collect::<Result<Vec<_>, Diagnostic>>()?)
 }
 
 impl Predictor for TrainedModel {
@@ -257,7 +265,7 @@ impl Predictor for TrainedModel {
         let data = Data { rows, ..Data::new(features.collect::<Result<Vec<_>, _>>()?) };
         let wanted: Vec<usize> = (0..self.outputs.len()).collect();
         let made = self.fitted.apply(&data, &wanted).map_err(diagnose)?;
-        self.roles.iter().zip(made).map(|(role, values)| self.array(role, values)).collect()
+        self.roles.iter().zip(made).map(|(role, values)| typed(role, values, self.classes.as_ref())).collect()
     }
 }
 
@@ -365,6 +373,10 @@ pub fn folds(first: (String, Values), folds: Vec<onrush_learn::select::Fold>) ->
     }
     for k in 0..trains {
         columns.push((name("train", &folds[0].train[k].0, trains == 1), floats(&|f| f.train[k].1)));
+    }
+    if folds.iter().any(|f| f.best_iteration.is_some()) {
+        columns
+            .push(("best_iteration".to_string(), floats(&|f| f.best_iteration.map_or(f64::NAN, |round| round as f64))));
     }
     table(Attribute::Frame(columns))
 }
