@@ -168,17 +168,6 @@ impl FittedModel {
         self.model().decision(&*self.ready(&data)?)
     }
 
-    /// The scores that a classifier decides by (`decision_function` in scikit-learn): one column for two classes, whose
-    /// sign decides, else one for each class. `None`: it has no such scores. `data` is as in [`FittedModel::apply`].
-    ///
-    /// # Errors
-    /// As [`FittedModel::apply`].
-    pub fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
-        let data = self.aligned(data)?;
-        check::features(&self.spec, &data)?;
-        self.model().decision(&data)
-    }
-
     /// The features in the order of the training, with its codes of categories. A category that the training did not
     /// see becomes the position after the last one, which estimators treat as unknown.
     ///
