@@ -207,6 +207,14 @@ def test_scores_on_folds_are_numbers_and_frames(kernel):
     assert kernel.value('learning_curve(&Ridge::new(), &diabetes, "target", train_sizes([200, 50]).shuffle(true).random_state(8), 4).height()') == "8"
 
 
+def test_scores_of_clusters_are_aggregates(kernel):
+    kernel.ok("let f = frame! { a: [0, 0, 1, 1], b: [0, 0, 1, 2] };")
+    # homogeneity_score([0, 0, 1, 1], [0, 0, 1, 2]) and so on.
+    wanted = {"homogeneity": 1.0, "completeness": 0.6666666666666667, "rand": 0.8333333333333334, "mutual_info": 0.6931471805599453}
+    for name, value in wanted.items():
+        close(kernel.value(f"f.value::<f64>(x!({name}_score(a, b)))"), value)
+
+
 def test_groups_stay_together(kernel):
     kernel.ok('let f = frame! { g: [10, 10, 9, 9, 8, 8], x: [1.0, 2.0, 3.0, 4.0, 5.0, 7.0], y: [0, 1, 0, 1, 0, 1] };')
     # LeaveOneGroupOut goes through the groups in order: 8, 9, 10.

@@ -4,6 +4,7 @@ mod groups;
 
 use onrush_wire::learn::{Size, Splitter};
 
+use crate::check::plural;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::clusters::encode;
 use crate::random::Mt19937;
@@ -109,7 +110,8 @@ pub fn small_class_note(splitter: &Splitter, y: &[f64], classes: &[String]) -> O
     let mut counts = vec![0usize; classes.len()];
     y.iter().for_each(|class| counts[*class as usize] += 1);
     let (count, class) = counts.iter().zip(classes).filter(|(count, _)| **count > 0).min()?;
-    (*count < n_splits).then(|| format!("class `{class}` has {count} rows, fewer than the {n_splits} folds"))
+    let rows = plural(*count, "row");
+    (*count < n_splits).then(|| format!("class `{class}` has {rows}, fewer than the {n_splits} folds"))
 }
 
 /// Checks that no class has a single row, which a stratified split cannot have in both sets.
@@ -185,8 +187,8 @@ fn drawn(
 }
 
 fn too_few(what: String, rows: usize) -> Error {
-    let rows = if rows == 1 { "1 row".to_string() } else { format!("{rows} rows") };
-    Error::new(ErrorKind::Split, format!("{what}, and there are {rows}"))
+    let are = if rows == 1 { "is" } else { "are" };
+    Error::new(ErrorKind::Split, format!("{what}, and there {are} {}", plural(rows, "row")))
 }
 
 fn at_least_two(n_splits: usize, rows: usize) -> Result<(), Error> {

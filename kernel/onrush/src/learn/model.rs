@@ -470,8 +470,8 @@ impl Model {
         self.evaluated(frame, Evaluation::ConfusionMatrix, here("confusion_matrix"))
     }
 
-    /// The ROC curve: false and true positive rate by threshold. Of two classes the second one is positive; more classes
-    /// have a curve each, with its name in a column `class`.
+    /// The ROC curve: false and true positive rate by threshold. The second of two classes is positive. More classes have
+    /// a curve each, with the name in a column `class`.
     #[track_caller]
     pub fn roc_curve(&self, frame: &Frame) -> Frame {
         self.evaluated(frame, Evaluation::Roc { class: None }, here("roc_curve"))

@@ -97,7 +97,7 @@ macro_rules! searches {
                 self
             }
 
-            /// The scorer by its name in scikit-learn, `"roc_auc"`, or several: `["roc_auc", "accuracy"]`. Of several,
+            /// The scorer by its name in scikit-learn, `"roc_auc"`, or several: `["roc_auc", "accuracy"]`. Then
             /// [`Self::refit`] names the one that decides.
             pub fn scoring(mut self, scoring: impl Into<Param>) -> Self {
                 self.spec.set("scoring", scoring.into());

@@ -45,7 +45,7 @@ pub struct TrialResult {
 
 /// The scores of one scorer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Scores {
+pub struct ScorerTable {
     /// The name in the columns of the results: `score` if one scorer was given.
     pub name: String,
     /// Trials x folds: NaN for a fold that did not run.
@@ -65,7 +65,7 @@ pub struct Search {
     pub(crate) scores: Tensor,
     /// All scores, if there is more than those of one scorer on test rows.
     #[serde(default)]
-    pub(crate) all_scores: Vec<Scores>,
+    pub(crate) all_scores: Vec<ScorerTable>,
     /// Trials x folds: the best rounds of boosted models that stop early.
     #[serde(default)]
     pub(crate) best_iterations: Option<Tensor>,
@@ -149,7 +149,7 @@ impl Search {
         if self.all_scores.is_empty() {
             columns.extend(self.columns_of("test_score", &self.scores, true));
         }
-        for Scores { name, test, train } in &self.all_scores {
+        for ScorerTable { name, test, train } in &self.all_scores {
             columns.extend(self.columns_of(&format!("test_{name}"), test, true));
             if let Some(train) = train {
                 columns.extend(self.columns_of(&format!("train_{name}"), train, false));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, numbers, outputs, scale};
+use crate::check::plural;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role};
@@ -57,10 +58,8 @@ fn positive(name: &str, values: &[f64]) -> Result<(), Error> {
     if bad == 0 {
         return Ok(());
     }
-    let message = format!(
-        "`{name}` has {bad} values of {} that are 0 or below, and Box-Cox takes positive numbers",
-        values.len()
-    );
+    let (found, rows) = (plural(bad, "value"), plural(values.len(), "row"));
+    let message = format!("`{name}` has {found} of 0 or below in {rows}, and Box-Cox takes positive numbers");
     Err(Error::new(ErrorKind::Range, message).help("`.method(\"yeo-johnson\")` takes all numbers"))
 }
 

@@ -22,7 +22,7 @@ use super::score;
 use super::validate::{self, FirstFailure};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::estimators::{Candidate, Scores, Search, State, Trainer, TrialResult, mean_and_std};
+use crate::estimators::{Candidate, ScorerTable, Search, State, Trainer, TrialResult, mean_and_std};
 use crate::linear::t_distribution;
 use crate::params;
 use crate::run::Run;
@@ -89,7 +89,7 @@ impl SearchParams {
     }
 }
 
-/// What the scores of a search are, and what follows from them.
+/// The scorers of a search, and the rules that follow from its parameters.
 struct Rules {
     scorers: Vec<String>,
     /// The names in the columns of the results: `score` if one scorer was given and not in a list.
@@ -101,7 +101,7 @@ struct Rules {
     on_error: OnError,
 }
 
-/// What becomes of a trial in which a training fails.
+/// The outcome of a trial in which a training fails.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum OnError {
     /// It has no score.
@@ -491,7 +491,7 @@ impl<'a> Race<'a> {
             Tensor::new(vec![trials, folds], table.outcomes.iter().flatten().map(value).collect())
         };
         let at = |scores: &[f64], k: usize| scores.get(k).copied().unwrap_or(f64::NAN);
-        let of_scorer = |(k, name): (usize, &String)| Scores {
+        let of_scorer = |(k, name): (usize, &String)| ScorerTable {
             name: name.clone(),
             test: values(&|o| at(&o.test, k)),
             train: rules.train_score.then(|| values(&|o| at(&o.train, k))),
@@ -528,7 +528,10 @@ impl<'a> Race<'a> {
         let first = table.outcomes.into_iter().flatten().flatten().find_map(Result::err);
         Err(match first {
             Some(error) => {
-                Error { message: format!("all {trials} trials failed, the first with: {}", error.message), ..error }
+                let all =
+                    if trials == 1 { "the trial failed".to_string() } else { format!("all {trials} trials failed") };
+                let first = if trials == 1 { "with" } else { "the first with" };
+                Error { message: format!("{all}, {first}: {}", error.message), ..error }
             }
             None => Error::new(ErrorKind::Search, format!("none of {trials} trials was complete")),
         })

@@ -148,7 +148,7 @@ pub(crate) struct FoldModel {
 /// after each round on the test rows.
 ///
 /// # Errors
-/// Those of the training. If the user stops the work: a search inside then has seen only some of its trials.
+/// If the training fails. If the user stops the work: a search inside has then seen only some of its trials.
 pub(crate) fn train_fold(
     spec: &Spec,
     data: &Data,

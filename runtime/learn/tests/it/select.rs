@@ -151,7 +151,7 @@ fn splits_that_cannot_be_made_say_why() {
     assert_eq!(message(stratified.clone(), 4, Some(&y)), "3 folds are more than the 2 rows of the largest class");
     assert_eq!(message(stratified, 4, None), "StratifiedKFold needs a target with classes");
     assert_eq!(message(Splitter::GroupKFold { n_splits: 2 }, 4, None), "GroupKFold needs a column of groups");
-    assert_eq!(message(Splitter::LeaveOneOut, 1, None), "LeaveOneOut needs at least 2 rows, and there are 1 row");
+    assert_eq!(message(Splitter::LeaveOneOut, 1, None), "LeaveOneOut needs at least 2 rows, and there is 1 row");
     assert_eq!(
         message(Splitter::LeavePOut { p: 4 }, 4, None),
         "LeavePOut of 4 rows needs more rows, and there are 4 rows"
