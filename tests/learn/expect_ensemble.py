@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import sklearn.calibration
 from scipy.optimize import minimize
-from sklearn import ensemble, linear_model, naive_bayes, neighbors, preprocessing, svm, tree
+from sklearn import ensemble, linear_model, multiclass, naive_bayes, neighbors, preprocessing, svm, tree
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.pipeline import Pipeline
 
 warnings.simplefilter("ignore")
 HERE = Path(__file__).parent
-MODULES = [ensemble, linear_model, naive_bayes, neighbors, preprocessing, svm, tree]
-TIGHT = {"tol": 1e-10, "max_iter": 10000}
+MODULES = [ensemble, linear_model, multiclass, naive_bayes, neighbors, preprocessing, svm, tree]
+TIGHT = {"tol": 1e-10, "max_iter": 10000, "solver": "newton-cholesky"}
 
 
 def tight(function, start, **given):
@@ -110,8 +110,16 @@ def case_of(spec, data, target=None, weighted=False):
     return {"spec": spec, "data": data, "target": target, "weighted": weighted}
 
 
-def fitted(case, **params):
+ORDERS = [np.random.RandomState(seed).permutation(5) for seed in range(8)]
+
+
+def same(others, one):
+    return all(len(o) == len(one) and np.allclose(o, one, rtol=1e-9, atol=1e-12) for o in others)
+
+
+def fitted(case, order=None, **params):
     x, y = rows_of(case)
+    x = x if order is None else x[:, order]
     spec = {**case["spec"], "params": {**case["spec"]["params"], **params}}
     weight = weights_of(case, len(y))
     return made(spec).fit(x, y, **({} if weight is None else {"sample_weight": weight})), x
@@ -220,6 +228,23 @@ def calibrations():
     return cases
 
 
+def several_classes():
+    lr, nb, knn = logistic("estimator"), {**NB, "name": "estimator"}, part("estimator", "KNeighborsClassifier")
+    scaled_lr = scaled("estimator", logistic("lr"))
+    cases = []
+    for name in ["OneVsRestClassifier", "OneVsOneClassifier"]:
+        two = [(scaled_lr, "breast_cancer"), (nb, "breast_cancer")]
+        for inner, data in [(lr, "iris"), (nb, "wine"), (knn, "iris"), *two]:
+            case = case_of(whole(name, [inner]), data)
+            m, x = fitted(case)
+            case["predict"] = predicted(m, x)
+            case["classes"] = digits(m.predict(x))
+            if hasattr(m, "decision_function"):
+                case["decision"] = digits(np.atleast_2d(m.decision_function(x[::9]).T))
+            cases.append(case)
+    return cases
+
+
 def boosted_by_weights():
     lr, nb = logistic("estimator"), {**NB, "name": "estimator"}
     deep = part("estimator", "DecisionTreeClassifier", {"max_depth": 2, "min_samples_leaf": 10})
@@ -269,16 +294,17 @@ def boosted_by_gradients():
         ("Regressor", "y", {**leaf, "loss": "huber"}, False),
         ("Regressor", "y", {**leaf, "loss": "huber", "alpha": 0.6}, True),
         ("Regressor", "y", {**leaf, "loss": "quantile", "alpha": 0.8}, False),
-        ("Regressor", "y", {"n_estimators": 20, "subsample": 0.5, "random_state": 3}, False),
+        ("Regressor", "y", {**leaf, "subsample": 0.5, "random_state": 3}, False),
         ("Regressor", "y", {"n_estimators": 20, "max_leaf_nodes": 6, "max_depth": None}, False),
         ("Regressor", "y", {**twenty, **shares, "init": "zero"}, False),
         ("Regressor", "y", {"n_estimators": 20, "ccp_alpha": 0.05, "min_impurity_decrease": 0.01}, False),
-        ("Regressor", "y", early, False),
+        ("Regressor", "y", {**early, "min_samples_leaf": 8}, False),
         ("Classifier", "binary", leaf, False),
         ("Classifier", "binary", {**leaf, "min_weight_fraction_leaf": 0.05}, True),
         ("Classifier", "binary", {**leaf, "loss": "exponential"}, False),
         ("Classifier", "binary", {**leaf, "subsample": 0.7, "random_state": 2}, True),
         ("Classifier", "binary", {**early, "min_samples_leaf": 5}, False),
+        ("Classifier", "classes", {**leaf, "min_samples_leaf": 9}, True),
         ("Classifier", "classes", leaf, False),
         ("Classifier", "classes", {**leaf, "init": "zero"}, True),
         ("Classifier", "classes", {**leaf, "subsample": 0.6, "random_state": 4}, False),
@@ -289,12 +315,14 @@ def boosted_by_gradients():
         case["importances"] = digits(m.feature_importances_)
         case["predict"] = predicted(m, x)
         case["n_estimators"] = m.n_estimators_
-        # Other seeds break ties of equally good splits in another way.
-        random = "subsample" in params or "n_iter_no_change" in params
-        others = [] if random else [fitted(case, random_state=seed)[0].train_score_ for seed in range(1, 8)]
-        # Rounds up to the first tie.
-        same = np.array([np.allclose(m.train_score_, o, rtol=1e-10) for o in others])
-        case["ties"] = bool(not same.all())
+        # Features in another order break ties of equally good splits in another way, with the same rows.
+        losses, importances = [], []
+        for order in ORDERS:
+            other, _ = fitted(case, order, random_state=params.get("random_state", 0))
+            losses.append(other.train_score_)
+            importances.append(other.feature_importances_[np.argsort(order)])
+        case["ties"] = not same(losses, m.train_score_)
+        case["feature_ties"] = not same(importances, m.feature_importances_)
         if kind == "Classifier":
             case["decision"] = digits(np.atleast_2d(m.decision_function(x[:10]).T))
         if "subsample" in params:
@@ -313,10 +341,11 @@ def main():
         "stacks": stacks(),
         "bags": bags(),
         "calibrations": calibrations(),
+        "several_classes": several_classes(),
         "boosted_by_weights": boosted_by_weights(),
         "boosted_by_gradients": boosted_by_gradients(),
     }
-    print([c["ties"] for c in out["boosted_by_gradients"]])
+    print([(c["ties"], c["feature_ties"]) for c in out["boosted_by_gradients"]])
     (HERE / "ensemble.json").write_text(json.dumps(out, separators=(",", ":")) + "\n")
 
 

@@ -159,8 +159,10 @@ fn boosting_by_gradients_is_that_of_scikit_learn() {
             return;
         }
         assert_close(&predicted(fitted, data), &numbers(&case["predict"]), 1e-8, what);
-        let found = attribute(fitted, "feature_importances");
-        assert_close(&found, &numbers(&case["importances"]), 1e-8, &format!("{what}: importances"));
+        if case["feature_ties"] == false {
+            let found = attribute(fitted, "feature_importances");
+            assert_close(&found, &numbers(&case["importances"]), 1e-8, &format!("{what}: importances"));
+        }
         if !case["decision"].is_null() {
             let first = data.take(&(0..10).collect::<Vec<usize>>());
             let found = fitted.model().decision(&first).unwrap().unwrap().concat();
