@@ -10,6 +10,7 @@ mod model;
 mod select;
 mod splitters;
 mod validate;
+mod selectors;
 
 pub use builders::*;
 pub use compose::{
@@ -24,6 +25,7 @@ pub use model::{FittedModel, IntoTarget, Model, Permutations, Report, get_model,
 pub use select::*;
 pub use splitters::*;
 pub use validate::*;
+pub use selectors::{RFE, RFECV, SelectFromModel, SequentialFeatureSelector};
 
 use onrush_wire::learn::Spec;
 

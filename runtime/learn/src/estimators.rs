@@ -37,6 +37,7 @@ use crate::decomposition;
 use crate::device::DeviceLimits;
 use crate::ensemble;
 use crate::error::Error;
+use crate::feature_selection;
 use crate::foreign;
 use crate::linear::{self, finite_model};
 use crate::model::Model;
@@ -116,6 +117,15 @@ models! {
     Calibrated(Calibrated),
     AdaBoost(AdaBoost),
     Library(foreign::LibraryModel),
+    Univariate(feature_selection::Univariate),
+    Selection(feature_selection::Selection),
+    DiscreteNb(neighbors::DiscreteNb),
+    CategoricalNb(neighbors::CategoricalNb),
+    Elementwise(prepare::Elementwise),
+    Labels(prepare::Labels),
+    LabelSets(prepare::LabelSets),
+    KnnImputer(prepare::KnnImputer),
+    Spline(prepare::Spline),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -162,6 +172,9 @@ trainings! {
     KNeighborsRegressor => neighbors::vote::fit(&p.into(), &spec.estimator, data),
     GaussianNB => neighbors::bayes::fit(p, data, run),
     MultinomialNB => neighbors::multinomial::fit(p, data, run),
+    BernoulliNB => neighbors::discrete::bernoulli(p, data, run),
+    ComplementNB => neighbors::discrete::complement(p, data, run),
+    CategoricalNB => neighbors::categorical::fit(p, data, run),
     DecisionTreeClassifier => trees::forest::fit(&p.into(), data, run),
     DecisionTreeRegressor => trees::forest::fit(&p.into(), data, run),
     RandomForestClassifier => trees::forest::fit(&p.into(), data, run),
@@ -213,6 +226,18 @@ trainings! {
     SVR => svm::numbers::svr(p, data, run),
     NuSVR => svm::numbers::nu_svr(p, data, run),
     OneClassSVM => svm::numbers::one_class(p, data, run),
+    KNNImputer => Ok(prepare::neighbors::fit(p, data)),
+    SplineTransformer => prepare::spline::fit(p, data, run),
+    Binarizer => Ok(prepare::elementwise::binarizer(p)),
+    FunctionTransformer => Ok(prepare::elementwise::function(p)),
+    LabelBinarizer => prepare::labels::labels(p, data, run),
+    MultiLabelBinarizer => prepare::labels::label_sets(p, data),
+    SelectKBest => feature_selection::univariate::k_best(p, data, run),
+    SelectPercentile => feature_selection::univariate::percentile(p, data, run),
+    SelectFpr => feature_selection::univariate::fpr(p, data, run),
+    SelectFdr => feature_selection::univariate::fdr(p, data, run),
+    SelectFwe => feature_selection::univariate::fwe(p, data, run),
+    GenericUnivariateSelect => feature_selection::univariate::generic(p, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

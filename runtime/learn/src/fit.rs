@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
 use crate::model::{Output, Values};
 use crate::run::Run;
-use crate::select::{self, Fold, candidates, search, validate};
+use crate::select::{self, Fold, candidates, search, selectors, validate};
 use crate::text;
 
 /// Trains the estimator of a specification.
@@ -32,6 +32,9 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         "AdaBoostClassifier" => compose::adaboost::classifier(spec, data, run, &fit).map(Any::from)?,
         "AdaBoostRegressor" => compose::adaboost::regressor(spec, data, run, &fit).map(Any::from)?,
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run, &fit).map(Any::from)?,
+        "SelectFromModel" | "RFE" | "RFECV" | "SequentialFeatureSelector" => {
+            selectors::fit(spec, data, run, &fit).map(Any::from)?
+        }
         name => trained(spec, data, run)
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("`{name}` cannot be trained yet"))))?,
     };

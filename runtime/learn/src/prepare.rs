@@ -1,8 +1,11 @@
 //! Preprocessing: scalers, imputation, encoders, bins and products of features.
 
 pub mod bins;
+pub mod elementwise;
 pub mod impute;
+pub mod labels;
 mod levels;
+pub mod neighbors;
 pub mod one_hot;
 pub mod ordinal;
 pub mod polynomial;
@@ -10,11 +13,15 @@ pub mod power;
 pub mod ranks;
 pub mod rows;
 pub mod scale;
+pub mod spline;
 pub mod target;
 pub mod variance;
 
 pub use bins::Discretizer;
+pub use elementwise::Elementwise;
 pub use impute::Imputer;
+pub use labels::{LabelSets, Labels};
+pub use neighbors::KnnImputer;
 pub use one_hot::OneHot;
 pub use ordinal::Ordinal;
 pub use polynomial::Polynomial;
@@ -22,6 +29,7 @@ pub use power::Power;
 pub use ranks::QuantileMap;
 pub use rows::Normalizer;
 pub use scale::Scaler;
+pub use spline::Spline;
 pub use target::TargetEncoder;
 pub use variance::Variance;
 

@@ -2,10 +2,12 @@
 
 pub mod candidates;
 pub mod evaluate;
+pub mod importance;
 mod learning;
 mod predict;
 pub mod score;
 pub mod search;
+pub mod selectors;
 #[cfg(test)]
 mod tests;
 pub mod validate;

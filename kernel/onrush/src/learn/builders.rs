@@ -85,6 +85,8 @@ macro_rules! builder {
 }
 
 macro_rules! setter {
+    // The parameter `param` of `GenericUnivariateSelect` is set by the method that sets any parameter.
+    ([$($doc:tt)*] param Any) => {};
     ([$($doc:tt)*] $param:ident Float) => {
         $($doc)*
         pub fn $param(mut self, value: impl Into<f64>) -> Self {

@@ -170,6 +170,31 @@ fn transformers_that_learn_from_a_target_are_given_it() {
 }
 
 #[test]
+fn selectors_ask_the_estimator_inside() {
+    let _session = session();
+    let f = read_csv("x.csv");
+    let rfe = RFE::new(Ridge::new().features(["a"]).sample_weight("w")).n_features_to_select(5).step(0.5);
+    let spec = rfe.spec();
+    assert_eq!((spec.estimator.as_str(), names(&spec)), ("RFE", vec!["estimator"]));
+    assert_eq!((&spec.features, spec.weight.as_deref()), (&Some(vec![Tree::column("a")]), Some("w")));
+    assert_eq!(spec.parts[0].spec, Spec::new("Ridge"));
+    let wanted = vec![("n_features_to_select".to_string(), Param::Int(5)), ("step".to_string(), Param::Float(0.5))];
+    assert_eq!(spec.params, wanted);
+    let chosen = SelectFromModel::new(LogisticRegression::new()).threshold("mean").max_features(3);
+    let pipeline = make_pipeline((chosen, SelectKBest::new().k("all"), LogisticRegression::new()));
+    assert_eq!(names(&pipeline.spec()), ["selectfrommodel", "selectkbest", "logisticregression"]);
+    pipeline.fit(&f, "b");
+    RFECV::new(Ridge::new()).cv(3).scoring("r2").min_features_to_select(2).fit(&f, "b");
+    SequentialFeatureSelector::new(Ridge::new()).tol(0.1).direction("backward").cv(KFold::new(4)).fit(&f, "b");
+    assert_eq!(fits().len(), 3);
+    assert_eq!(fits()[1].spec.cv, Some(Splitter::Auto { n_splits: 3 }));
+    let error = attempt(|| RFE::new(XGBRegressor::new().eval_set(&f)).spec()).unwrap_err();
+    assert_eq!(error.message, "`eval_set` of the estimator in `RFE` has no effect");
+    let generic = GenericUnivariateSelect::new().mode("k_best").param("param", 5).spec();
+    assert_eq!(generic.param("param"), Param::Int(5));
+}
+
+#[test]
 fn estimators_nested_too_deeply_are_refused() {
     let _session = session();
     let f = read_csv("x.csv");

@@ -127,6 +127,51 @@ macro_rules! compose_estimators {
                 /// The seed. The samples are those of scikit-learn.
                 random_state: Int = 0, Within(0.0, 4294967295.0);
             } -> { estimator_weights: Frame, estimator_errors: Frame, feature_importances: Frame }
+
+            /// Keeps the features with large coefficients or importances in a model of all features.
+            ///
+            /// A model with several rows of coefficients counts with the norm of each feature's column.
+            SelectFromModel: SupervisedTransformer [missing categories] {
+                /// The least importance: a number, `mean`, `median`, or a multiple such as `1.25*mean`. None: 1e-5 for
+                /// a model with an l1 penalty, else `mean`.
+                threshold: Any = None, Any;
+                /// The order of the norm over several rows of coefficients: an integer, or an infinity.
+                norm_order: Any = 1, Any;
+                /// The largest number of features.
+                max_features: Int = None, AtLeast(1.0);
+            } -> { support: Frame, threshold: Float }
+
+            /// Leaves out the least important features round by round, and trains the estimator again in each round
+            /// (recursive feature elimination; Guyon, Weston, Barnhill and Vapnik 2002).
+            RFE: SupervisedTransformer [missing categories] {
+                /// The number of features, or a share of them. None: half of them.
+                n_features_to_select: Any = None, Above(0.0);
+                /// How many features leave in a round: a number, or a share of all features.
+                step: Any = 1, Above(0.0);
+            } -> { ranking: Frame, support: Frame, n_features: Int }
+
+            /// RFE with the number of features that has the best score in a cross-validation.
+            RFECV: SupervisedTransformer [missing categories] {
+                /// How many features leave in a round: a number, or a share of all features.
+                step: Any = 1, Above(0.0);
+                /// The least number of features.
+                min_features_to_select: Int = 1, AtLeast(1.0);
+                /// The scorer, such as `"roc_auc"`. Without one: accuracy for classes, else r2.
+                scoring: Str = None, Any;
+            } -> { cv_results: Frame, ranking: Frame, support: Frame, n_features: Int }
+
+            /// Adds or leaves out one feature after the other: the one with the best score in a cross-validation.
+            SequentialFeatureSelector: SupervisedTransformer [missing categories] {
+                /// The number of features, or a share of them. `auto`: half of them, or with `tol` as many as change
+                /// the score by `tol`.
+                n_features_to_select: Any = "auto", Above(0.0);
+                /// The least change of the score by a feature, for `auto`. Negative for `backward`: a loss.
+                tol: Float = None, Any;
+                /// Whether features are added to none, or left out of all.
+                direction: Str = "forward", OneOf(&["forward", "backward"]);
+                /// The scorer, such as `"roc_auc"`. Without one: accuracy for classes, else r2.
+                scoring: Str = None, Any;
+            } -> { support: Frame, n_features_to_select: Int }
         }
     };
 }

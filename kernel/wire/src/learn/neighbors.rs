@@ -78,6 +78,56 @@ macro_rules! neighbors_estimators {
                 /// Probability of each class, in the order of the classes. With it, `fit_prior` has no effect.
                 class_prior: Floats = None, Within(0.0, 1.0);
             } -> { feature_count: Frame, feature_log_prob: Frame, class_count: Frame, class_log_prior: Frame }
+
+            /// Naive Bayes for features of 0 and 1. A feature that is absent counts, too.
+            BernoulliNB: Classifier [sparse] {
+                /// Count that is added to each feature in each class (Laplace smoothing).
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an `alpha` below 1e-10 stays as it is. Otherwise 1e-10 is taken instead.
+                force_alpha: Bool = true, Any;
+                /// Values above it count as 1, others as 0. None: the values are 0 and 1 already.
+                binarize: Any = 0.0, AtLeast(0.0);
+                /// Whether the probabilities of the classes are the shares of their rows. Otherwise all are equal.
+                fit_prior: Bool = true, Any;
+                /// Probability of each class, in the order of the classes. With it, `fit_prior` has no effect.
+                class_prior: Floats = None, Within(0.0, 1.0);
+            } -> { feature_count: Frame, feature_log_prob: Frame, class_count: Frame, class_log_prior: Frame }
+
+            /// Naive Bayes for counts by the features of all other classes, for classes of different sizes (Rennie,
+            /// Shih, Teevan and Karger 2003). Features must not be negative.
+            ComplementNB: Classifier [sparse] {
+                /// Count that is added to each feature in each class (Laplace smoothing).
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an `alpha` below 1e-10 stays as it is. Otherwise 1e-10 is taken instead.
+                force_alpha: Bool = true, Any;
+                /// Kept for scikit-learn's signature. It only sets `class_log_prior`: the classes are compared without.
+                fit_prior: Bool = true, Any;
+                /// Kept for scikit-learn's signature. It only sets `class_log_prior`: the classes are compared without.
+                class_prior: Floats = None, Within(0.0, 1.0);
+                /// Whether the weights of each class are divided by their sum.
+                norm: Bool = false, Any;
+            } -> {
+                feature_count: Frame, feature_log_prob: Frame, class_count: Frame, class_log_prior: Frame,
+                feature_all: Frame,
+            }
+
+            /// Naive Bayes for categories: strings, or numbers 0, 1, 2 as OrdinalEncoder makes them.
+            CategoricalNB: Classifier [categories] {
+                /// Count that is added to each feature in each class (Laplace smoothing).
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an `alpha` below 1e-10 stays as it is. Otherwise 1e-10 is taken instead.
+                force_alpha: Bool = true, Any;
+                /// Whether the probabilities of the classes are the shares of their rows. Otherwise all are equal.
+                fit_prior: Bool = true, Any;
+                /// Probability of each class, in the order of the classes. With it, `fit_prior` has no effect.
+                class_prior: Floats = None, Within(0.0, 1.0);
+                /// The least number of categories of each feature, or a list with one for each. None: those of the
+                /// training.
+                min_categories: Any = None, AtLeast(1.0);
+            } -> {
+                category_count: Frame, feature_log_prob: Frame, class_count: Frame, class_log_prior: Frame,
+                n_categories: Frame,
+            }
         }
     };
 }

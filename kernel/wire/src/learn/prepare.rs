@@ -166,6 +166,77 @@ macro_rules! prepare_estimators {
                 /// Features with this variance or less are left out.
                 threshold: Float = 0.0, AtLeast(0.0);
             } -> { variances: Frame }
+
+            /// Replaces missing values by the mean of their feature in the nearest rows that have it.
+            ///
+            /// The distance of two rows is Euclidean over the features that both have. Without a row that has one in
+            /// common, the mean of the feature is taken.
+            KNNImputer: Transformer [missing] {
+                /// Number of neighbours.
+                n_neighbors: Int = 5, AtLeast(1.0);
+                /// Weights of the neighbours: `uniform`, or `distance` (1 / distance).
+                weights: Str = "uniform", OneOf(&["uniform", "distance"]);
+                /// Kept for scikit-learn's signature. There is one distance.
+                metric: Str = "nan_euclidean", OneOf(&["nan_euclidean"]);
+                /// Whether a column `missingindicator_<name>` of 0 and 1 is added for each feature with missing values
+                /// in training.
+                add_indicator: Bool = false, Any;
+                /// Whether features without any value in training are kept and filled with 0. Otherwise they are left
+                /// out.
+                keep_empty_features: Bool = false, Any;
+            } -> {}
+
+            /// Makes B-splines of each feature, `<feature>_sp_0` and so on: smooth functions that a linear model can
+            /// add. Sample weights are not used.
+            SplineTransformer: Transformer [] {
+                /// The number of knots in the range of the feature.
+                n_knots: Int = 5, AtLeast(2.0);
+                /// The degree of the polynomials between knots.
+                degree: Int = 3, Within(0.0, 64.0);
+                /// Knots at equal distances, or with equal numbers of rows between them.
+                knots: Str = "uniform", OneOf(&["uniform", "quantile"]);
+                /// Values outside of the training's range: an error, those at the ends, lines, the polynomials at the
+                /// ends, or the range again and again.
+                extrapolation: Str = "constant",
+                    OneOf(&["error", "constant", "linear", "continue", "periodic"]);
+                /// Whether the last spline of each feature is kept. All of them add up to 1.
+                include_bias: Bool = true, Any;
+            } -> { knots: Frame }
+
+            /// 1 for values above a threshold, else 0.
+            Binarizer: Transformer [] {
+                /// The threshold.
+                threshold: Float = 0.0, Any;
+            } -> {}
+
+            /// A function of NumPy for each value. A missing value, and one that the function does not take, is
+            /// missing.
+            FunctionTransformer: Transformer [missing] {
+                /// The function. None: values stay as they are.
+                func: Str = None, OneOf(&[
+                    "abs", "cbrt", "exp", "expm1", "log", "log10", "log1p", "log2", "reciprocal", "sign", "sqrt",
+                    "square", "tanh"
+                ]);
+            } -> {}
+
+            /// Makes a column for each label of one column, `<column>_<label>`, or for two labels one column for the
+            /// second of them. A label that the training did not see is 0 in all columns.
+            LabelBinarizer: Transformer [categories] {
+                /// The value for other labels: an integer.
+                neg_label: Any = 0, Any;
+                /// The value for the column's label: an integer above `neg_label`.
+                pos_label: Any = 1, Any;
+            } -> { classes: Strs }
+
+            /// Makes a column of 0 and 1 for each label, `<column>_<label>`, of a column of strings with several labels
+            /// such as `red|round`. A label that the training did not see has no column, and a missing value has no
+            /// labels.
+            MultiLabelBinarizer: Transformer [missing categories text] {
+                /// The labels in the order of the columns, as a list. None: those of the training, sorted.
+                classes: Any = None, Any;
+                /// The separator of labels. scikit-learn takes lists of labels instead.
+                sep: Str = "|", Any;
+            } -> { classes: Strs }
         }
     };
 }

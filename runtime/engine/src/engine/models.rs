@@ -45,14 +45,15 @@ fn task_of(spec: &Spec) -> Task {
     match estimator(&spec.estimator).map(|e| e.kind) {
         Some(EstimatorKind::Regressor) => Task::Regression,
         Some(EstimatorKind::Classifier) => Task::Classification,
-        Some(EstimatorKind::SupervisedTransformer) => Task::Either,
-        Some(EstimatorKind::Meta) => {
+        Some(EstimatorKind::SupervisedTransformer) if spec.parts.is_empty() => Task::Either,
+        Some(EstimatorKind::Meta | EstimatorKind::SupervisedTransformer) => {
             let inner = spec.parts.iter().map(|part| task_of(&part.spec));
             match spec.estimator.as_str() {
                 "Pipeline" => {
                     let all: Vec<Task> = inner.collect();
                     match all.last() {
-                        Some(Task::None) if all.contains(&Task::Either) => Task::Either,
+                        // A step before the last one may look at the target.
+                        Some(Task::None) => all.iter().copied().find(|task| *task != Task::None).unwrap_or(Task::None),
                         Some(last) => *last,
                         None => Task::None,
                     }

@@ -37,7 +37,7 @@ pub fn quantile(tail: f64, df: f64) -> f64 {
 
 /// The regularised incomplete beta function by its continued fraction (DLMF 8.17.22, evaluated by Lentz's method). `y`
 /// is `1 - x`.
-fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
+pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }
@@ -47,7 +47,9 @@ fn incomplete_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x > (a + 1.0) / (a + b + 2.0) {
         return 1.0 - incomplete_beta(b, a, y, x);
     }
-    let front = (a * x.ln() + b * y.ln() - ln_beta(a, b)).exp() / a;
+    // The logarithm of a number near 1 follows from the other one, which has more digits.
+    let ln = |v: f64, rest: f64| if rest < 0.5 { (-rest).ln_1p() } else { v.ln() };
+    let front = (a * ln(x, y) + b * ln(y, x) - ln_beta(a, b)).exp() / a;
     front * fraction(a, b, x)
 }
 
@@ -74,18 +76,28 @@ fn fraction(a: f64, b: f64, x: f64) -> f64 {
     value
 }
 
-/// `ln(gamma(a) gamma(b) / gamma(a + b))`. For large `a` and `b = 0.5` the difference of the logarithms of gamma is a
-/// series, so that nothing cancels (DLMF 5.11.13).
+/// `ln(gamma(a) gamma(b) / gamma(a + b))` (`dlbeta` of SLATEC). From 10 on the logarithm of gamma is Stirling's formula
+/// with a correction, so that large parts cancel before they are computed.
 fn ln_beta(a: f64, b: f64) -> f64 {
-    let (small, large) = (a.min(b), a.max(b));
-    if large > 200.0 && small == 0.5 {
-        // gamma(z + 1/2) / gamma(z) = sqrt(z) (1 - 1/(8 z) + 1/(128 z^2) + 5/(1024 z^3) - 21/(32768 z^4) - ...).
-        let z = large;
-        let series =
-            1.0 - 1.0 / (8.0 * z) + 1.0 / (128.0 * z * z) + 5.0 / (1024.0 * z.powi(3)) - 21.0 / (32768.0 * z.powi(4));
-        return 0.5 * std::f64::consts::PI.ln() - 0.5 * z.ln() - series.ln();
+    const LN_SQRT_2_PI: f64 = 0.918_938_533_204_672_8;
+    let (p, q) = (a.min(b), a.max(b));
+    if q < 10.0 {
+        return libm::lgamma(p) + libm::lgamma(q) - libm::lgamma(p + q);
     }
-    libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b)
+    let correction = stirling(q) - stirling(p + q);
+    let log = (-p / (p + q)).ln_1p();
+    match p < 10.0 {
+        true => libm::lgamma(p) + correction + p - p * (p + q).ln() + (q - 0.5) * log,
+        false => LN_SQRT_2_PI - 0.5 * q.ln() + stirling(p) + correction + (p - 0.5) * (p / (p + q)).ln() + q * log,
+    }
+}
+
+/// The difference between the logarithm of gamma and Stirling's formula, from 10 on (DLMF 5.11.1).
+fn stirling(x: f64) -> f64 {
+    const SERIES: [f64; 7] =
+        [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0, 1.0 / 156.0];
+    let square = 1.0 / (x * x);
+    SERIES.iter().rev().fold(0.0, |sum, factor| sum * square + factor) / x
 }
 
 #[cfg(test)]

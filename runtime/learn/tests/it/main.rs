@@ -2,6 +2,7 @@
 
 mod cluster;
 mod ensemble;
+mod discrete;
 mod foreign;
 mod glm;
 mod libraries;
@@ -9,6 +10,7 @@ mod linear;
 mod neural;
 mod prepare;
 mod select;
+mod selection;
 mod support;
 mod svm;
 mod text;

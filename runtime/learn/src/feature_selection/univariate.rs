@@ -1,0 +1,247 @@
+//! Features chosen by their scores alone (scikit-learn's `SelectKBest` and its relatives).
+
+use onrush_wire::learn::Param;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::scores::{self, Scores};
+use crate::data::Data;
+use crate::error::{Error, ErrorKind};
+use crate::model::{Attribute, Field, Model, Role, Values};
+use crate::params;
+use crate::quantile::{self, Method};
+use crate::run::Run;
+use crate::tensor::Tensor;
+
+/// Features with their scores, dense ones first.
+#[derive(Serialize, Deserialize)]
+pub struct Univariate {
+    pub scores: Tensor,
+    /// `None`: the score has no p-value.
+    pub pvalues: Option<Tensor>,
+    /// The positions of the features that stay, ascending.
+    pub kept: Vec<usize>,
+    /// The names of the sparse features.
+    pub terms: Vec<String>,
+}
+
+/// How features are chosen.
+enum Rule {
+    All,
+    Best(usize),
+    Percentile(f64),
+    /// P-values below a limit.
+    Fpr(f64),
+    Fdr(f64),
+    Fwe(f64),
+}
+
+/// Trains `SelectKBest`.
+///
+/// # Errors
+/// As [`scores::score`], and if `k` is above the number of features.
+pub fn k_best(params: &params::SelectKBest, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    select(&params.score_func, &best("k", &params.k, data)?, data, run)
+}
+
+/// Trains `SelectPercentile`.
+///
+/// # Errors
+/// As [`scores::score`], and if nothing is kept.
+pub fn percentile(params: &params::SelectPercentile, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    select(&params.score_func, &Rule::Percentile(params.percentile), data, run)
+}
+
+/// Trains `SelectFpr`.
+///
+/// # Errors
+/// As [`scores::score`], and if nothing is kept.
+pub fn fpr(params: &params::SelectFpr, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    select(&params.score_func, &Rule::Fpr(params.alpha), data, run)
+}
+
+/// Trains `SelectFdr`.
+///
+/// # Errors
+/// As [`scores::score`], and if nothing is kept.
+pub fn fdr(params: &params::SelectFdr, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    select(&params.score_func, &Rule::Fdr(params.alpha), data, run)
+}
+
+/// Trains `SelectFwe`.
+///
+/// # Errors
+/// As [`scores::score`], and if nothing is kept.
+pub fn fwe(params: &params::SelectFwe, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    select(&params.score_func, &Rule::Fwe(params.alpha), data, run)
+}
+
+/// Trains `GenericUnivariateSelect`.
+///
+/// # Errors
+/// As [`scores::score`], if `param` does not fit the mode, and if nothing is kept.
+pub fn generic(params: &params::GenericUnivariateSelect, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    let number = |high: f64| {
+        params.param.as_f64().filter(|v| (0.0..=high).contains(v)).ok_or_else(|| {
+            let message = format!(
+                "`param` is {}: for the mode \"{}\" expected a number between 0 and {high}",
+                params.param, params.mode
+            );
+            Error::new(ErrorKind::Parameter, message)
+        })
+    };
+    let rule = match params.mode.as_str() {
+        "k_best" => best("param", &params.param, data)?,
+        "fpr" => Rule::Fpr(number(1.0)?),
+        "fdr" => Rule::Fdr(number(1.0)?),
+        "fwe" => Rule::Fwe(number(1.0)?),
+        _ => Rule::Percentile(number(100.0)?),
+    };
+    select(&params.score_func, &rule, data, run)
+}
+
+/// The rule of a number of features.
+fn best(name: &str, value: &Param, data: &Data) -> Result<Rule, Error> {
+    if params::word(value) == Some("all") {
+        return Ok(Rule::All);
+    }
+    let width = data.total_width();
+    match params::count(value) {
+        Some(k) if (1..=width).contains(&k) => Ok(Rule::Best(k)),
+        Some(k) => {
+            let message = format!("`{name}` is {k}: at least 1 and at most {width}, the number of features");
+            Err(Error::new(ErrorKind::Parameter, message).help("`\"all\"` keeps all features"))
+        }
+        None => {
+            let message = format!("`{name}` is {value}: expected a number of features, or \"all\"");
+            Err(Error::new(ErrorKind::Parameter, message))
+        }
+    }
+}
+
+fn select(score: &str, rule: &Rule, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
+    let Scores { scores, pvalues } = scores::score(score, data, run)?;
+    let kept = kept(score, rule, &scores, pvalues.as_deref())?;
+    let terms = data.sparse.as_ref().map_or_else(Vec::new, |sparse| sparse.names.to_vec());
+    Ok(Univariate { scores: Tensor::vector(scores), pvalues: pvalues.map(Tensor::vector), kept, terms })
+}
+
+/// The positions of the features that stay, ascending.
+fn kept(score: &str, rule: &Rule, scores: &[f64], pvalues: Option<&[f64]>) -> Result<Vec<usize>, Error> {
+    let width = scores.len();
+    let below = |limit: f64, is_within: &dyn Fn(f64) -> bool| {
+        let Some(pvalues) = pvalues else {
+            let message = format!("`{score}` has no p-values, and `alpha` is a limit of p-values");
+            let error = Error::new(ErrorKind::Parameter, message);
+            return Err(error.help("take `f_classif`, `f_regression` or `chi2`, or choose by the number of features"));
+        };
+        let kept: Vec<usize> = (0..width).filter(|j| is_within(pvalues[*j])).collect();
+        if kept.is_empty() {
+            let least = pvalues.iter().copied().fold(f64::NAN, f64::min);
+            let message = format!("no feature has a p-value below {limit}: the least is {least}");
+            return Err(Error::new(ErrorKind::NoFeatures, message).help("take a higher `alpha`"));
+        }
+        Ok(kept)
+    };
+    match *rule {
+        Rule::All => Ok((0..width).collect()),
+        Rule::Best(k) => {
+            let mut order: Vec<usize> = (0..width).collect();
+            order.sort_by(|a, b| clean(scores[*a]).total_cmp(&clean(scores[*b])));
+            let mut kept = order.split_off(width - k);
+            kept.sort_unstable();
+            Ok(kept)
+        }
+        Rule::Percentile(percent) => top(scores, percent),
+        Rule::Fpr(alpha) => below(alpha, &|p| p < alpha),
+        Rule::Fwe(alpha) => below(alpha / width as f64, &|p| p < alpha / width as f64),
+        Rule::Fdr(alpha) => {
+            let mut sorted: Vec<f64> = pvalues.unwrap_or_default().iter().copied().filter(|p| !p.is_nan()).collect();
+            sorted.sort_unstable_by(f64::total_cmp);
+            let is_found = |(rank, p): &(usize, &f64)| **p <= alpha / width as f64 * (rank + 1) as f64;
+            let limit = sorted.iter().enumerate().filter(is_found).map(|(_, p)| *p).next_back();
+            below(limit.unwrap_or(alpha / width as f64), &|p| limit.is_some_and(|limit| p <= limit))
+        }
+    }
+}
+
+/// scikit-learn's order: a score that is not defined is the lowest one. -0 equals 0.
+fn clean(score: f64) -> f64 {
+    if score.is_nan() { f64::MIN } else { score + 0.0 }
+}
+
+/// A percentage of the features with the highest scores.
+fn top(scores: &[f64], percent: f64) -> Result<Vec<usize>, Error> {
+    let width = scores.len();
+    if percent == 100.0 {
+        return Ok((0..width).collect());
+    }
+    let cleaned: Vec<f64> = scores.iter().map(|s| clean(*s)).collect();
+    let limit = match percent > 0.0 {
+        true => quantile::percentiles(&mut cleaned.clone(), &[100.0 - percent], Method::Linear)[0],
+        false => f64::INFINITY,
+    };
+    let above = cleaned.iter().filter(|s| **s > limit).count();
+    let mut ties = ((width as f64 * percent / 100.0) as usize).saturating_sub(above);
+    let mut kept = Vec::new();
+    for (j, score) in cleaned.iter().enumerate() {
+        if *score > limit {
+            kept.push(j);
+        } else if *score == limit && ties > 0 {
+            ties -= 1;
+            kept.push(j);
+        }
+    }
+    if kept.is_empty() {
+        let message = format!("{percent} percent of {width} features is less than one feature");
+        return Err(Error::new(ErrorKind::NoFeatures, message).help("take a higher `percentile`, or `SelectKBest`"));
+    }
+    Ok(kept)
+}
+
+impl Model for Univariate {
+    fn outputs(&self, features: &[Field]) -> Vec<Role> {
+        let kept = self.kept.iter().filter_map(|j| features.get(*j));
+        kept.map(|field| Role::Feature(field.name.clone(), field.kind.clone())).collect()
+    }
+
+    fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
+        Ok(wanted.par_iter().map(|k| data.features[self.kept[*k]].values.clone()).collect())
+    }
+
+    fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
+        if name != "scores" {
+            return None;
+        }
+        let width = self.scores.data.len();
+        let names = features.iter().map(|f| &f.name).chain(&self.terms).take(width).cloned().collect();
+        let pvalues = self.pvalues.as_ref().map_or_else(|| vec![f64::NAN; width], |p| p.data.clone());
+        let mut selected = vec![false; width];
+        self.kept.iter().for_each(|j| selected[*j] = true);
+        Some(Attribute::Frame(vec![
+            ("feature".to_string(), Values::Strs(names)),
+            ("score".to_string(), Values::Floats(self.scores.data.clone())),
+            ("pvalue".to_string(), Values::Floats(pvalues)),
+            ("selected".to_string(), Values::Bools(selected)),
+        ]))
+    }
+
+    fn check(&self, features: usize, _: usize) -> Result<(), Error> {
+        let width = self.scores.data.len();
+        let fits = width == features || width == features + self.terms.len();
+        let pvalues = self.pvalues.as_ref().is_none_or(|p| p.data.len() == width);
+        match fits && pvalues && ascending(&self.kept, width) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::ModelFile, format!("{width} scores do not fit {features} features"))),
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        2 * self.scores.bytes()
+    }
+}
+
+/// Whether positions are different ones below `width`, in ascending order.
+pub(super) fn ascending(kept: &[usize], width: usize) -> bool {
+    kept.windows(2).all(|pair| pair[0] < pair[1]) && kept.last().is_none_or(|j| *j < width)
+}
