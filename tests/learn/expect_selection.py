@@ -15,7 +15,7 @@ from sklearn import feature_selection as selection
 from sklearn.base import is_classifier
 from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeRegressor
 
 HERE = Path(__file__).parent
 SCORES = {
@@ -135,7 +135,7 @@ def selectors():
     case("SelectFromModel", "diabetes", ElasticNet(alpha=0.3, l1_ratio=0.9, tol=1e-12, max_iter=100000))
     case("SelectFromModel", "diabetes", ridge, threshold=300.0)
     case("SelectFromModel", "diabetes", ridge, threshold=float("-inf"), max_features=3)
-    case("SelectFromModel", "iris", DecisionTreeClassifier(random_state=0, max_depth=2))
+    case("SelectFromModel", "diabetes", DecisionTreeRegressor(random_state=0, max_depth=3))
     case("RFE", "diabetes", ridge)
     case("RFE", "diabetes", ridge, n_features_to_select=3, step=4)
     case("RFE", "diabetes", ridge, n_features_to_select=0.4, step=0.25)

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::scores::{self, Scores};
-use crate::data::Data;
+use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
@@ -138,6 +138,8 @@ fn kept(score: &str, rule: &Rule, scores: &[f64], pvalues: Option<&[f64]>) -> Re
         let kept: Vec<usize> = (0..width).filter(|j| is_within(pvalues[*j])).collect();
         if kept.is_empty() {
             let least = pvalues.iter().copied().fold(f64::NAN, f64::min);
+            // Small numbers are shown with an exponent.
+            let (limit, least) = (Param::Float(limit), Param::Float(least));
             let message = format!("no feature has a p-value below {limit}: the least is {least}");
             return Err(Error::new(ErrorKind::NoFeatures, message).help("take a higher `alpha`"));
         }
@@ -201,12 +203,41 @@ fn top(scores: &[f64], percent: f64) -> Result<Vec<usize>, Error> {
 
 impl Model for Univariate {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
-        let kept = self.kept.iter().filter_map(|j| features.get(*j));
-        kept.map(|field| Role::Feature(field.name.clone(), field.kind.clone())).collect()
+        let dense = self.scores.data.len() - self.terms.len();
+        let role = |j: &usize| match features.get(*j) {
+            Some(field) => Role::Feature(field.name.clone(), field.kind.clone()),
+            None => Role::Feature(self.terms[*j - dense].clone(), Kind::Number),
+        };
+        self.kept.iter().map(role).collect()
     }
 
+    /// Sparse features that are kept become dense columns.
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        Ok(wanted.par_iter().map(|k| data.features[self.kept[*k]].values.clone()).collect())
+        let (width, own) = (data.total_width(), self.scores.data.len());
+        if width != own {
+            let message = format!("the rows have {width} features, and the selector was trained on {own}");
+            return Err(Error::new(ErrorKind::TypeMismatch, message));
+        }
+        let column = |k: &usize| match data.features.get(self.kept[*k]) {
+            Some(column) => column.values.clone(),
+            None => vec![0.0; data.rows],
+        };
+        let mut out: Vec<Vec<f64>> = wanted.par_iter().map(column).collect();
+        if let Some(sparse) = &data.sparse {
+            let mut places: Vec<Vec<usize>> = vec![Vec::new(); sparse.width()];
+            for (place, k) in wanted.iter().enumerate() {
+                if let Some(at) = self.kept[*k].checked_sub(data.width()) {
+                    places[at].push(place);
+                }
+            }
+            for row in 0..sparse.rows() {
+                let (columns, values) = sparse.row(row);
+                for (column, value) in columns.iter().zip(values) {
+                    places[*column as usize].iter().for_each(|place| out[*place][row] = *value);
+                }
+            }
+        }
+        Ok(out)
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
@@ -230,7 +261,7 @@ impl Model for Univariate {
         let width = self.scores.data.len();
         let fits = width == features || width == features + self.terms.len();
         let pvalues = self.pvalues.as_ref().is_none_or(|p| p.data.len() == width);
-        match fits && pvalues && ascending(&self.kept, width) {
+        match fits && self.terms.len() <= width && pvalues && ascending(&self.kept, width) {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::ModelFile, format!("{width} scores do not fit {features} features"))),
         }

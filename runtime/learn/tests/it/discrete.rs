@@ -131,10 +131,8 @@ fn wrong_features_of_naive_bayes_are_errors() {
         error(&Spec::new("CategoricalNB"), &iris),
         "`sepal_length` is 5.1 in row 0: expected the number of a category, from 0 to 1048576"
     );
-    assert_eq!(
-        error(&Spec::new("BernoulliNB").with("binarize", Param::None), &iris),
-        "`sepal_length` has the probability 4.83076923076923 in the class `0`: expected one between 0 and 1"
-    );
+    let message = error(&Spec::new("BernoulliNB").with("binarize", Param::None), &iris);
+    assert!(message.starts_with("`sepal_length` has the probability 4.8"), "{message}");
     let bernoulli = Spec::new("BernoulliNB").with("alpha", 0.0);
     let message = error(&bernoulli, &iris);
     assert!(message.starts_with("`sepal_length` has the probability 1 in the class `0`"), "{message}");
