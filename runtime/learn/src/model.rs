@@ -77,7 +77,8 @@ pub trait Model: Send + Sync {
     }
 
     /// The scores that a classifier decides by, as in scikit-learn's `decision_function`: one column for two classes
-    /// (above 0 is the second class), else one for each class. `None`: it has no such scores.
+    /// (above 0 is the second class), else one for each class, or for each pair if the user asks for that. `None`: it
+    /// has no such scores.
     ///
     /// # Errors
     /// As [`Model::apply`].

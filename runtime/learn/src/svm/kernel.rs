@@ -172,8 +172,8 @@ impl pulp::NullaryFnOnce for Values<'_> {
                     values = products(row, &panels);
                 }
                 false => {
-                    for p in 0..out.len().div_ceil(LANES) {
-                        values[p] = products(row, &[points.panels.panel(panel + p)])[0];
+                    for (p, values) in values.iter_mut().enumerate().take(out.len().div_ceil(LANES)) {
+                        *values = products(row, &[points.panels.panel(panel + p)])[0];
                     }
                 }
             }
@@ -288,7 +288,7 @@ mod tests {
             for i in 0..rows {
                 let mut found = vec![0.0; rows];
                 kernel.values(points.row(i), &points, &mut found);
-                for j in 0..rows {
+                for (j, found) in found.iter().enumerate() {
                     let (a, b) = (points.row(i), points.row(j));
                     let wanted = match form {
                         Form::Linear => product(a, b),
@@ -296,7 +296,7 @@ mod tests {
                         Form::Rbf => (-0.3 * a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp(),
                         Form::Sigmoid => (0.3 * product(a, b) + 0.5).tanh(),
                     };
-                    assert!((found[j] - wanted).abs() < 1e-13, "{form:?} {i} {j}: {}, expected {wanted}", found[j]);
+                    assert!((found - wanted).abs() < 1e-13, "{form:?} {i} {j}: {found}, expected {wanted}");
                 }
                 assert!((diagonal[i] - found[i]).abs() < 1e-13);
             }

@@ -193,6 +193,7 @@ fn sparse_features_have_the_machines_of_dense_ones() {
         let (a, b) = (fit(&spec, &dense), fit(&spec, &mixed));
         let (found, wanted) = (b.model().apply(&mixed, &[0]).unwrap(), a.model().apply(&dense, &[0]).unwrap());
         assert_close(&found[0], &wanted[0], 1e-6, &format!("{spec:?}"));
+        assert_eq!(b.apply(&mixed, &[0]).unwrap(), found, "{spec:?}");
         if !is_number {
             let scores = |model: &dyn Model, data: &Data| model.decision(data).unwrap().unwrap().concat();
             assert_close(&scores(b.model(), &mixed), &scores(a.model(), &dense), 1e-6, &format!("{spec:?}"));
