@@ -73,7 +73,7 @@ pub fn fit(params: &params::CategoricalNB, data: &Data, run: &Run<'_>) -> Result
 fn category(kind: &Kind, at: usize) -> String {
     match kind {
         Kind::Category(names) => names.get(at).cloned().unwrap_or_else(|| at.to_string()),
-        Kind::Number => at.to_string(),
+        Kind::Number | Kind::Text => at.to_string(),
     }
 }
 
