@@ -97,8 +97,8 @@ def test_classes_keep_their_type_and_features_are_found_by_name(kernel):
         ('cross_val_score(&Ridge::new().features(["y"]), &f, "one", cv(2).scoring(["r2", "neg_max_error"]))', ["one scorer"]),
         ('learning_curve(&Ridge::new().features(["y"]), &f, "one", [0.5, 2.0], 2)', ["`train_sizes` has 2", "at most 1"]),
         (
-            'GridSearchCV::new(Ridge::new().features(["y"])).param("alpha", [1.0]).cv(2).scoring(["r2", "neg_max_error"]).fit(&f, "one")',
-            ["`refit` is true, and there are 2 scorers", '.refit("r2")'],
+            'GridSearchCV::new(Ridge::new().features(["y"])).param("alpha", [1.0]).cv(2).scoring(["r2", "neg_max_error"]).refit("mse").fit(&f, "one")',
+            ["`refit` is `mse`", "r2, neg_max_error"],
         ),
         ('Ridge::new().features(["y"]).fit(&f, "age")', ["the target `age` has 1 null in 4 rows"]),
         ('LogisticRegression::new().features(["y"]).fit(&f, "age")', ["the target `age` has 1 null in 4 rows"]),
@@ -256,6 +256,9 @@ def test_a_search_has_columns_for_each_scorer(kernel):
         assert f'"{name}"' in columns
     assert kernel.value("s.best_score()") == kernel.value("s.results().value::<f64>(x!(mean_test_accuracy.max()))")
     kernel.ok('let c = LogisticRegression::new().param("C", 0.5).fit(&iris, "target");')
+    # Without a name the first scorer decides.
+    first = 'GridSearchCV::new(GaussianNB::new()).param("var_smoothing", [1e-9, 1e-3]).cv(2).scoring(["accuracy", "roc_auc_ovr"]).fit(&iris, "target")'
+    assert "mean_test_roc_auc_ovr" in kernel.value(f"{first}.results().columns()")
     bad = 'GridSearchCV::new(KNeighborsClassifier::new()).param("n_neighbors", [3, 500]).cv(3).error_score("raise").fit(&iris, "target")'
     assert "`n_neighbors` is 500" in kernel.fails(bad).error_text
 

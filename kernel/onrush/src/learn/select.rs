@@ -97,15 +97,15 @@ macro_rules! searches {
                 self
             }
 
-            /// The scorer by its name in scikit-learn, `"roc_auc"`, or several: `["roc_auc", "accuracy"]`. Then
-            /// [`Self::refit`] names the one that decides.
+            /// The scorer by its name in scikit-learn, `"roc_auc"`, or several: `["roc_auc", "accuracy"]`. The
+            /// first one decides, or the one that [`Self::refit`] names.
             pub fn scoring(mut self, scoring: impl Into<Param>) -> Self {
                 self.spec.set("scoring", scoring.into());
                 self
             }
 
             /// Whether the best parameters are trained on all rows. Without, the search predicts nothing. With several
-            /// scorers the name of the one that decides, `"roc_auc"`, or `false`.
+            /// scorers the name of the one that decides, `"roc_auc"`, which else is the first one.
             pub fn refit(mut self, refit: impl Into<Param>) -> Self {
                 self.spec.set("refit", refit.into());
                 self

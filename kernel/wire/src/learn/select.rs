@@ -10,7 +10,7 @@ macro_rules! select_estimators {
                 /// The scorer, such as `"roc_auc"`, or a list of scorers. Without one: accuracy for classes, else r2.
                 scoring: Any = None, Any;
                 /// Whether the best parameters are trained on all rows. Without, the search predicts nothing. With
-                /// several scorers: the name of the one that decides, or `false`.
+                /// several scorers the name of the one that decides, which else is the first one.
                 refit: Any = true, Any;
                 /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
                 prune: Bool = false, Any;
@@ -28,7 +28,7 @@ macro_rules! select_estimators {
                 /// The scorer, such as `"roc_auc"`, or a list of scorers. Without one: accuracy for classes, else r2.
                 scoring: Any = None, Any;
                 /// Whether the best parameters are trained on all rows. Without, the search predicts nothing. With
-                /// several scorers: the name of the one that decides, or `false`.
+                /// several scorers the name of the one that decides, which else is the first one.
                 refit: Any = true, Any;
                 /// The seed of the combinations.
                 random_state: Int = None, Within(0.0, 4294967295.0);

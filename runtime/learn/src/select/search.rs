@@ -136,10 +136,6 @@ impl Rules {
         }
         let list = scorers.join(", ");
         let (refit, decides) = match &params.refit {
-            Param::Bool(true) if scorers.len() > 1 => {
-                return Err(wrong(format!("`refit` is true, and there are {} scorers", scorers.len()))
-                    .help(format!("name the one that decides: `.refit(\"{}\")`", scorers[0])));
-            }
             Param::Bool(refit) => (*refit, 0),
             Param::Str(name) => match scorers.iter().position(|scorer| scorer == name) {
                 Some(decides) => (true, decides),
@@ -181,6 +177,9 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>)
     let splitter = spec.cv.clone().unwrap_or(Splitter::Auto { n_splits: 5 });
     let splits = validate::splits_of(data, &splitter)?;
     let mut notes: Vec<String> = Vec::new();
+    if rules.scorers.len() > 1 && params.refit == Param::Bool(true) {
+        notes.push(format!("`{}`, the first of the scorers, decides: `refit` can name another one", rules.scorers[0]));
+    }
     if !data.y.is_empty() && is_classifier {
         notes.extend(split::small_class_note(&splitter, &data.y, &data.classes));
     }

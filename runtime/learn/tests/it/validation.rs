@@ -156,13 +156,16 @@ fn a_search_has_columns_for_each_scorer() {
     assert_eq!(plain["mean_test_score"], results["mean_test_r2"]);
     assert_eq!(plain["split3_train_score"], results["split3_train_r2"]);
     assert!(fit(&search(false, scorers), &data).outputs().is_empty());
+    // Without a name the first scorer decides.
+    let first = fit(&search(true, scorers), &data);
+    assert_eq!(first.attribute("best_index"), fit(&search(true, "r2"), &data).attribute("best_index"));
+    assert!(first.model().notes()[0].starts_with("`r2`, the first of the scorers, decides"));
 }
 
 #[test]
 fn parameters_of_searches_that_do_not_fit_say_why() {
     let data = regression("diabetes");
     let message = |spec: &Spec| onrush_learn::fit(spec, &data, &Run::silent()).err().unwrap().message;
-    assert_eq!(message(&search(true, ["r2", "neg_max_error"])), "`refit` is true, and there are 2 scorers");
     assert_eq!(message(&search("max", ["r2"])), "`refit` is `max`: one of the scorers, which are r2");
     assert_eq!(message(&search(true, ["r2", "r2"])), "`scoring` has `r2` twice");
     assert_eq!(message(&search(true, 3)), "`scoring` is 3: a name of a scorer, or a list of names");
