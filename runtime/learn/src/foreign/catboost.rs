@@ -126,7 +126,7 @@ pub fn read(bytes: &[u8]) -> Result<(Spec, Vec<Field>, Vec<String>, LibraryModel
         notes: Vec::new(),
         forest: OnceLock::new(),
     };
-    let fields = forest.fields.clone();
+    let fields = forest.fields().map_err(broken)?;
     model.forest.get_or_init(|| LibraryForest::Catboost(forest));
     model.check(fields.len(), classes).map_err(|e| broken(e.message))?;
     Ok((spec, fields, (0..classes).map(|class| class.to_string()).collect(), model))

@@ -13,7 +13,6 @@ use super::lightgbm::LightgbmForest;
 use super::packed;
 use super::scores::{self, Scores, largest};
 use super::worker::{self, Library, Message, Request};
-use super::xgboost::params::extra;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::eval_set;
@@ -314,22 +313,34 @@ pub fn params(spec: &Spec, handled: &[&str], aliases: &[(&str, &str)]) -> Result
 }
 
 fn extra_pairs(spec: &Spec, aliases: &[(&str, &str)]) -> Result<Vec<(String, Value)>, Error> {
-    // Checks the form, and refuses the parameters of the table.
-    extra(spec, &spec.param("extra"))?;
-    let Param::List(entries) = spec.param("extra") else { return Ok(Vec::new()) };
+    let given = spec.param("extra");
+    let wrong = |value: &Param| {
+        Error::new(ErrorKind::Parameter, format!("`extra` is {value}: expected pairs of a name and a value"))
+            .help("such as `.extra([[\"max_bin\", \"64\"]])`")
+    };
+    let entries = match &given {
+        Param::None => return Ok(Vec::new()),
+        Param::List(entries) => entries,
+        other => return Err(wrong(other)),
+    };
     let mut pairs = Vec::new();
     for entry in entries {
-        let Param::List(pair) = entry else { continue };
-        let [Param::Str(name), value] = &pair[..] else { continue };
-        if let Some((_, method)) = aliases.iter().find(|(alias, _)| alias == name) {
-            let message = format!("`extra` sets `{name}`, which cannot be chosen here");
-            let error = Error::new(ErrorKind::Parameter, message);
-            return Err(match method.is_empty() {
-                true => error.help("classes, categories and threads come from the data and the session"),
-                false => error.help(format!("`.{method}(..)` sets it")),
-            });
+        let Param::List(pair) = entry else { return Err(wrong(entry)) };
+        let [Param::Str(name), value] = &pair[..] else { return Err(wrong(entry)) };
+        let method = aliases.iter().find(|(alias, _)| alias == name).map(|(_, method)| *method);
+        let known = info(&spec.estimator).is_some_and(|e| e.param(name).is_some());
+        match method.or(known.then_some(name.as_str())) {
+            Some("") => {
+                let message = format!("`extra` sets `{name}`, which cannot be chosen here");
+                return Err(Error::new(ErrorKind::Parameter, message)
+                    .help("classes, categories and threads come from the data and the session"));
+            }
+            Some(method) => {
+                let message = format!("`extra` sets `{name}`, which is a parameter of {}", spec.estimator);
+                return Err(Error::new(ErrorKind::Parameter, message).help(format!("`.{method}(..)` sets it")));
+            }
+            None => pairs.push((name.clone(), written(value))),
         }
-        pairs.push((name.clone(), written(value)));
     }
     Ok(pairs)
 }

@@ -8,7 +8,7 @@ with `rows`, `weight` and `groups` (0 if there are none).
 
 An answer is lines of fields between tabs: `warning TEXT`, `names SET METRIC SET METRIC ..`, `round NUMBER VALUE ..`,
 `best SET METRIC VALUE`, `importances VALUE ..`. The last one is `error KIND TEXT`, or
-`model ROUNDS BEST BYTES` with that many bytes after it. BEST is the number of rounds that predict, or 0.
+`model BEST BYTES` with that many bytes after it. BEST is the number of rounds that predict, or 0.
 """
 
 import json
@@ -35,6 +35,9 @@ class Answers:
 
     def warn(self, text):
         text = text.strip().removeprefix("[LightGBM] [Warning] ")
+        # Said of most trainings of few rows.
+        if text.startswith("No further splits with positive gain"):
+            return
         if text and text not in self.warnings and len(self.warnings) < 20:
             self.warnings.add(text)
             self.say("warning", text)
@@ -42,8 +45,8 @@ class Answers:
     def numbers(self, *fields, values):
         self.say(*fields, *(repr(float(v)) for v in values))
 
-    def model(self, rounds, best, data):
-        self.say("model", rounds, best, len(data))
+    def model(self, best, data):
+        self.say("model", best, len(data))
         self.file.write(data)
         self.file.flush()
 
@@ -123,7 +126,7 @@ def with_lightgbm(head, sets, answers):
         for metric, value in scores.items():
             answers.numbers("best", name, metric, values=[value])
     answers.numbers("importances", values=booster.feature_importance(head["importance"]))
-    answers.model(booster.current_iteration(), best, booster.model_to_string().encode())
+    answers.model(best, booster.model_to_string().encode())
 
 
 def with_catboost(head, sets, answers):
@@ -179,7 +182,7 @@ def with_catboost(head, sets, answers):
         model.save_model(path, format="json", pool=pools[0])
         with open(path, "rb") as file:
             data = file.read()
-    answers.model(after.done, 0 if best is None else best + 1, data)
+    answers.model(0 if best is None else best + 1, data)
 
 
 def watch():

@@ -115,7 +115,6 @@ pub enum Message {
 
 /// The model that a process has trained.
 pub struct File {
-    pub rounds: usize,
     /// The number of rounds that predict, or 0 for all.
     pub best: usize,
     pub bytes: Vec<u8>,
@@ -324,11 +323,11 @@ fn read(from: &mut impl BufRead) -> Option<Answer> {
         ["best", set, metric, value] => Message::Best((*set).to_string(), (*metric).to_string(), float(value)?),
         ["importances", values @ ..] => Message::Importances(values.iter().map(float).collect::<Option<_>>()?),
         ["error", kind, text] => return Some(Answer::Failed((*kind).to_string(), (*text).to_string())),
-        ["model", rounds, best, len] => {
+        ["model", best, len] => {
             let len = len.parse::<u64>().ok().filter(|len| *len <= MOST_BYTES)?;
             let mut bytes = Vec::new();
             from.take(len).read_to_end(&mut bytes).ok()?;
-            let file = File { rounds: rounds.parse().ok()?, best: best.parse().ok()?, bytes };
+            let file = File { best: best.parse().ok()?, bytes };
             return (file.bytes.len() as u64 == len).then_some(Answer::Model(file));
         }
         _ => return None,

@@ -5,7 +5,7 @@
 
 mod ffi;
 pub mod file;
-pub mod params;
+mod params;
 mod train;
 
 use std::sync::OnceLock;

@@ -497,8 +497,10 @@ fn files_that_are_none_are_refused() {
     assert!(load("m.ubj", b"").contains("`m.ubj` cannot be loaded"));
     let case = &expected("foreign.json")["files"]["binary"];
     let fitted = save::load("m.json", case["json"].as_str().unwrap().as_bytes()).unwrap();
+    let error = save::save(&fitted, "m.pmml").unwrap_err();
+    assert_eq!(error.message, "`m.pmml` has no known extension");
     let error = save::save(&fitted, "m.txt").unwrap_err();
-    assert_eq!(error.message, "`m.txt` has no known extension");
+    assert_eq!(error.message, "files of LightGBM hold models of LightGBM, and this one is XGBClassifier");
 }
 
 /// A file that lies is an error or a model that predicts something, and in no case a panic.

@@ -475,6 +475,11 @@ fn groups_may_be_in_any_order_and_an_unseen_category_is_missing() {
         let case = &file["cases"]["categories"];
         let all = self::data(case);
         let fitted = fit(&self::spec("LGBM", case), &all);
+        // The Python package reads the names of categories in the last line.
+        let last = |text: &str| text.lines().last().map(str::to_string);
+        let text = String::from_utf8(save::save(&fitted, "m.txt").unwrap()).unwrap();
+        let theirs = last(file["files"]["categories"]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(last(&text).unwrap().replace(' ', ""), theirs.replace(' ', ""));
         let with = |names: [Option<&str>; 2]| {
             let mut two = all.take(&[0, 1]);
             *two.features.iter_mut().find(|c| c.name == "kind").unwrap() = Column::category("kind", &names);

@@ -149,7 +149,8 @@ pub struct CatboostForest {
     pub loss: String,
     /// Values of a row: one, or one for each class.
     pub outputs: usize,
-    pub fields: Vec<Field>,
+    /// The names of the features, and whether they have categories.
+    names: Vec<(String, bool)>,
     link: Link,
     /// For each feature whether missing values are above all others.
     missing_above: Vec<bool>,
@@ -183,7 +184,7 @@ impl CatboostForest {
         let mut forest = CatboostForest {
             loss: loss.unwrap_or_default().to_string(),
             outputs: 0,
-            fields: places.fields,
+            names: places.names,
             link: Link::Identity,
             missing_above: places.missing_above,
             hashes: info.cat_features_hash.iter().flatten().map(|h| (h.value.clone(), h.hash)).collect(),
@@ -223,7 +224,25 @@ impl CatboostForest {
     }
 
     pub fn features(&self) -> usize {
-        self.fields.len()
+        self.names.len()
+    }
+
+    /// Names and kinds of the features. The file has the categories of all features in one list.
+    ///
+    /// # Errors
+    /// If the lists of all features would have more than 2^28 bytes.
+    pub fn fields(&self) -> Result<Vec<Field>, String> {
+        const MOST_BYTES: usize = 1 << 28;
+        let mut categories: Vec<String> = self.hashes.keys().cloned().collect();
+        categories.sort();
+        let bytes: usize = categories.iter().map(|name| size_of::<String>() + name.len()).sum();
+        let lists = self.names.iter().filter(|(_, is_category)| *is_category).count();
+        if bytes.saturating_mul(lists) > MOST_BYTES {
+            return Err(format!("it has {} categories for each of {lists} features", categories.len()));
+        }
+        let kind = |is_category| if is_category { Kind::Category(categories.clone()) } else { Kind::Number };
+        let field = |(name, is_category): &(String, bool)| Field { name: name.clone(), kind: kind(*is_category) };
+        Ok(self.names.iter().map(field).collect())
     }
 
     pub fn trees(&self) -> usize {
@@ -419,7 +438,7 @@ impl CatboostForest {
 
 /// The positions of the features among all.
 struct Places {
-    fields: Vec<Field>,
+    names: Vec<(String, bool)>,
     missing_above: Vec<bool>,
     /// For each number its position.
     numbers: Vec<usize>,
@@ -430,37 +449,30 @@ struct Places {
 impl Places {
     fn new(info: &FeaturesSource) -> Result<Places, String> {
         let all = info.float_features.len() + info.categorical_features.len();
-        let mut fields: Vec<Option<Field>> = vec![None; all];
-        let mut missing_above = vec![false; all];
-        let mut names: Vec<String> = info.cat_features_hash.iter().flatten().map(|h| h.value.clone()).collect();
-        names.sort();
-        names.dedup();
-        // Each categorical feature has a copy of the names: a file of many features would need more memory.
-        if names.len().saturating_mul(info.categorical_features.len()) > 1 << 24 {
-            names.clear();
-        }
-        let mut put = |at: usize, name: &str, id: &str, kind: Kind| {
-            let place = fields.get_mut(at).ok_or_else(|| format!("feature {at} is one of {all}"))?;
+        let mut names: Vec<Option<String>> = vec![None; all];
+        let (mut missing_above, mut is_category) = (vec![false; all], vec![false; all]);
+        let mut put = |at: usize, names_of: [&str; 2]| -> Result<usize, String> {
+            let place = names.get_mut(at).ok_or_else(|| format!("feature {at} is one of {all}"))?;
             if place.is_some() {
                 return Err(format!("two features are number {at}"));
             }
-            let name =
-                [name, id].into_iter().find(|name| !name.is_empty()).map_or_else(|| at.to_string(), str::to_string);
-            *place = Some(Field { name, kind });
+            let name = names_of.into_iter().find(|name| !name.is_empty());
+            *place = Some(name.map_or_else(|| at.to_string(), str::to_string));
             Ok(at)
         };
         let mut numbers = Vec::new();
         for feature in &info.float_features {
-            let at = put(feature.flat_feature_index, &feature.feature_name, &feature.feature_id, Kind::Number)?;
+            let at = put(feature.flat_feature_index, [&feature.feature_name, &feature.feature_id])?;
             missing_above[at] = feature.nan_value_treatment == "AsTrue";
             numbers.push(at);
         }
         let mut categories = Vec::new();
         for feature in &info.categorical_features {
-            let kind = Kind::Category(names.clone());
-            categories.push(put(feature.flat_feature_index, &feature.feature_name, &feature.feature_id, kind)?);
+            let at = put(feature.flat_feature_index, [&feature.feature_name, &feature.feature_id])?;
+            is_category[at] = true;
+            categories.push(at);
         }
-        let fields = fields.into_iter().flatten().collect();
-        Ok(Places { fields, missing_above, numbers, categories })
+        let names = names.into_iter().flatten().zip(is_category).collect();
+        Ok(Places { names, missing_above, numbers, categories })
     }
 }
