@@ -329,7 +329,8 @@ pub struct Trial {
 pub enum ModelAsk {
     /// An attribute, such as `coef` or `cluster_centers`.
     Attribute(String),
-    /// Results of single rows of the training data, such as the labels of DBSCAN: one for each row, in order.
+    /// Results of single rows of the training data, such as the labels of DBSCAN or the embedding of t-SNE: one for
+    /// each row, in order.
     Rows,
     /// Writes the model to a file.
     Save { path: String, folder: String },

@@ -82,9 +82,10 @@ fn transform_training(
         _ => {
             let fitted = fit(spec, data, run)?;
             let dense = fitted.model().dense_outputs(&fitted.features, fitted.sparse).len();
-            let dense = match dense == 0 && fitted.sparse_outputs() > 0 {
-                true => Vec::new(),
-                false => fitted.model().apply(data, &(0..dense).collect::<Vec<usize>>())?,
+            let dense = match fitted.model().embedding() {
+                Some(columns) => columns.into_iter().map(|(_, values)| values).collect(),
+                None if dense == 0 && fitted.sparse_outputs() > 0 => Vec::new(),
+                None => fitted.model().apply(data, &(0..dense).collect::<Vec<usize>>())?,
             };
             let sparse = fitted.model().apply_sparse(data)?;
             return Ok((fitted, Transformed { dense, sparse }));

@@ -40,6 +40,7 @@ use crate::error::Error;
 use crate::feature_selection;
 use crate::foreign;
 use crate::linear::{self, finite_model};
+use crate::manifold;
 use crate::model::Model;
 use crate::neighbors;
 use crate::neural;
@@ -126,6 +127,7 @@ models! {
     LabelSets(prepare::LabelSets),
     KnnImputer(prepare::KnnImputer),
     Spline(prepare::Spline),
+    Tsne(manifold::Tsne),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -238,6 +240,7 @@ trainings! {
     SelectFdr => feature_selection::univariate::fdr(p, data, run),
     SelectFwe => feature_selection::univariate::fwe(p, data, run),
     GenericUnivariateSelect => feature_selection::univariate::generic(p, data, run),
+    TSNE => manifold::tsne::fit(p, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

@@ -41,7 +41,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
     Ok(FittedModel::new(spec, data, model))
 }
 
-/// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`].
+/// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`], or
+/// those of [`crate::Model::embedding`] if there are any.
 ///
 /// The result is that of [`fit`] and [`FittedModel::apply`], except for a `TargetEncoder`, also inside of other
 /// estimators. Its training rows get values by cross fitting, as in scikit-learn.

@@ -123,6 +123,11 @@ pub trait Model: Send + Sync {
         None
     }
 
+    /// Columns of the rows of the training, of a transformer that transforms no other rows: the embedding of t-SNE.
+    fn embedding(&self) -> Option<Vec<(String, Vec<f64>)>> {
+        None
+    }
+
     /// The outputs as linear scores, if that is what they are: queries then compute them without a call of the model.
     fn linear(&self) -> Option<LinearScores> {
         None

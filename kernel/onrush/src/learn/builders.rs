@@ -187,7 +187,7 @@ macro_rules! fits {
         #[track_caller]
         pub fn fit_transform(&self, frame: &Frame) -> Frame {
             let at = here("fit_transform");
-            model::transformed(&model::fit(self, frame, None, at.clone()), frame, at)
+            model::fit_transformed(&model::fit(self, frame, None, at.clone()), frame, at)
         }
     };
     (Clusterer $name:ident) => {

@@ -197,7 +197,7 @@ impl<L: UnsupervisedEstimator + 'static> Pipeline<L> {
     #[track_caller]
     pub fn fit_transform(&self, frame: &Frame) -> Frame {
         let at = here("fit_transform");
-        model::transformed(&model::fit(self, frame, None, at.clone()), frame, at)
+        model::fit_transformed(&model::fit(self, frame, None, at.clone()), frame, at)
     }
 
     /// Trains, and gives the frame with the column `label` of the last step, a clustering.
@@ -257,7 +257,7 @@ impl ColumnTransformer {
     #[track_caller]
     pub fn fit_transform(&self, frame: &Frame) -> Frame {
         let at = here("fit_transform");
-        model::transformed(&model::fit(self, frame, None, at.clone()), frame, at)
+        model::fit_transformed(&model::fit(self, frame, None, at.clone()), frame, at)
     }
 }
 
@@ -298,7 +298,7 @@ impl FeatureUnion {
     #[track_caller]
     pub fn fit_transform(&self, frame: &Frame) -> Frame {
         let at = here("fit_transform");
-        model::transformed(&model::fit(self, frame, None, at.clone()), frame, at)
+        model::fit_transformed(&model::fit(self, frame, None, at.clone()), frame, at)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType as Arrow, Float64Type};
 use onrush_wire::display::Content;
-use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelInfo, Param, Spec};
+use onrush_wire::learn::{Evaluation, Fit, ModelAsk, ModelInfo, Param, Spec, info};
 use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, ExprKind, ModelId, ModelOutput, ObjectId, Span, Value};
@@ -154,26 +154,63 @@ pub(super) fn fit_with(
     Model::of(reply, at)
 }
 
-/// The frame with the new columns of a transformer in place of its features. Raises for an estimator that predicts.
+/// The frame with the new columns of a transformer in place of its features. Raises for an estimator that predicts, and
+/// if it transforms its training rows alone.
 #[inline(never)]
 pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
-    let outputs = model.exprs();
-    let made: Vec<String> = model.info().outputs.iter().map(|field| field.name.clone()).collect();
-    if let Some(name @ ("prediction" | "label")) = made.first().map(String::as_str) {
-        let message = format!("`{}` does not transform: it predicts", model.info().spec.estimator);
+    let info = model.info();
+    if is_embedding(&info.spec) {
+        let message = format!("`{}` transforms its training rows alone", info.spec.estimator);
+        raise(
+            Diagnostic::error(Class::Plan, "transform", message)
+                .at(at, "")
+                .help("`.fit_transform(&frame)` of the estimator gives them"),
+        );
+    }
+    // A classifier that transforms, too, has its predictions first.
+    let is_new = |name: &str| name != "prediction" && name != "label" && !name.starts_with("proba_");
+    let only_new = info.outputs.first().is_some_and(|field| !is_new(&field.name));
+    if only_new && !info.outputs.iter().any(|field| is_new(&field.name)) {
+        let message = format!("`{}` does not transform: it predicts", info.spec.estimator);
+        let name = &info.outputs[0].name;
         raise(
             Diagnostic::error(Class::Plan, "transform", message)
                 .at(at, "")
                 .help(format!("`.predict(&frame)` gives the column `{name}`")),
         );
     }
-    let with = Frame::step(Op::WithColumns { input: frame.id(), exprs: outputs }, at.clone());
-    let columns = with.columns();
+    let made = info.outputs.iter().map(|field| field.name.clone()).filter(|name| !only_new || is_new(name));
+    let made: Vec<String> = made.collect();
+    let exprs = made.iter().map(|name| model.expr(name, None).alias(name.clone())).collect();
+    let with = Frame::step(Op::WithColumns { input: frame.id(), exprs }, at.clone());
+    without_features(model, with, &made, at)
+}
+
+/// The training rows with the new columns of a transformer in place of its features.
+#[inline(never)]
+pub(super) fn fit_transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
+    match is_embedding(&model.info().spec) {
+        true => without_features(model, with_rows(model, frame, at.clone()), &[], at),
+        false => transformed(model, frame, at),
+    }
+}
+
+/// The frame without the features of a model, except for the columns that it `made`.
+fn without_features(model: &Model, frame: Frame, made: &[String], at: Span) -> Frame {
+    let columns = frame.columns();
     let gone = model.info().features.iter().map(|field| field.name.clone());
     let gone: Vec<String> = gone.filter(|name| !made.contains(name) && columns.contains(name)).collect();
     match gone.is_empty() {
-        true => with,
-        false => Frame::step(Op::Drop { input: with.id(), columns: gone }, at),
+        true => frame,
+        false => Frame::step(Op::Drop { input: frame.id(), columns: gone }, at),
+    }
+}
+
+/// Whether the estimator, or the last step of a pipeline, places its training rows and no others.
+fn is_embedding(spec: &Spec) -> bool {
+    match spec.parts.last() {
+        Some(part) => is_embedding(&part.spec),
+        None => info(&spec.estimator).is_some_and(|e| e.attributes.iter().any(|(name, _)| *name == "embedding")),
     }
 }
 
@@ -194,12 +231,17 @@ fn joined(frame: &Frame, gone: &[String], with: &Frame, at: Span) -> Frame {
 /// The frame with the cluster of each row.
 #[inline(never)]
 pub(super) fn labelled(model: &Model, frame: &Frame, at: Span) -> Frame {
-    if !model.info().outputs.is_empty() {
-        model.predicted("fit_transform", &at);
-        return Frame::step(Op::WithColumns { input: frame.id(), exprs: model.exprs() }, at);
+    match model.info().outputs.is_empty() {
+        true => with_rows(model, frame, at),
+        false => model.predict_with(frame, None, at),
     }
-    let labels = rows(model, ModelAsk::Rows, at.clone());
-    joined(frame, &[], &Frame::new(session::send(&labels, at.clone())), at)
+}
+
+/// The training rows with the results that the model keeps of them.
+fn with_rows(model: &Model, frame: &Frame, at: Span) -> Frame {
+    let results = rows(model, ModelAsk::Rows, at.clone());
+    let results = Frame::new(session::send(&results, at.clone()));
+    joined(frame, &[], &results, at)
 }
 
 fn rows(model: &Model, what: ModelAsk, at: Span) -> RecordBatch {

@@ -142,6 +142,10 @@ impl Model for Pipeline {
         self.last().and_then(|last| last.model().rows())
     }
 
+    fn embedding(&self) -> Option<Vec<(String, Vec<f64>)>> {
+        self.last().and_then(|last| last.model().embedding())
+    }
+
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         let wrong = |name: &str| {
             Err(Error::new(ErrorKind::ModelFile, format!("step `{name}` does not fit the step before it")))

@@ -8,6 +8,7 @@ mod glm;
 mod libraries;
 mod linear;
 mod neural;
+mod manifold;
 mod prepare;
 mod select;
 mod selection;

@@ -187,6 +187,10 @@ impl TrainedModel {
     /// # Errors
     /// If the estimator keeps none.
     pub fn rows(&self) -> Result<Table, Diagnostic> {
+        if let Some(columns) = self.fitted.model().embedding() {
+            let array = |values: Vec<f64>| Arc::new(Float64Array::from(values)) as ArrayRef;
+            return of_columns(columns.into_iter().map(|(name, values)| (name, array(values))).collect());
+        }
         match self.fitted.model().rows() {
             Some(labels) => {
                 let labels: ArrayRef = Arc::new(Int64Array::from_iter_values(labels.iter().map(|l| *l as i64)));
