@@ -41,6 +41,7 @@ use crate::feature_selection;
 use crate::foreign;
 use crate::linear::{self, finite_model};
 use crate::manifold;
+use crate::mixture;
 use crate::model::Model;
 use crate::neighbors;
 use crate::neural;
@@ -128,6 +129,9 @@ models! {
     KnnImputer(prepare::KnnImputer),
     Spline(prepare::Spline),
     Tsne(manifold::Tsne),
+    GaussianMixture(mixture::GaussianMixture),
+    LinearDiscriminant(mixture::LinearDiscriminant),
+    QuadraticDiscriminant(mixture::QuadraticDiscriminant),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -241,6 +245,9 @@ trainings! {
     SelectFwe => feature_selection::univariate::fwe(p, data, run),
     GenericUnivariateSelect => feature_selection::univariate::generic(p, data, run),
     TSNE => manifold::tsne::fit(p, data, run),
+    GaussianMixture => mixture::gaussian::fit(p, data, run),
+    LinearDiscriminantAnalysis => mixture::linear::fit(p, data, run),
+    QuadraticDiscriminantAnalysis => mixture::quadratic::fit(p, data, run),
 }
 
 /// Makes a function that trains the estimators of a family. `None`: it belongs to another one.

@@ -314,6 +314,16 @@ fn plus_plus(rows: &Rows, clusters: usize, random: &mut Mt19937, run: &Run<'_>) 
     Ok(picked)
 }
 
+/// The rows that k-means++ picks as first centres.
+pub(crate) fn first_rows(
+    data: &Data,
+    clusters: usize,
+    random: &mut Mt19937,
+    run: &Run<'_>,
+) -> Result<Vec<usize>, Error> {
+    plus_plus(&Rows::new(data, &data.means(), None), clusters, random, run)
+}
+
 fn column(matrix: &[f64], rows: usize, column: usize) -> Vec<f64> {
     matrix.par_chunks(matrix.len() / rows).map(|row| row[column]).collect()
 }

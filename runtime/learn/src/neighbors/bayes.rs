@@ -76,7 +76,7 @@ pub fn fit(params: &params::GaussianNB, data: &Data, run: &Run<'_>) -> Result<Ga
 }
 
 /// Weighted sums of `value(row, class)` over the rows of each class.
-pub(super) fn by_class(
+pub(crate) fn by_class(
     classes: usize,
     codes: &[u32],
     weight: Option<&[f64]>,
@@ -111,7 +111,7 @@ fn variance(values: &[f64], weight: Option<&[f64]>, counts: &[f64], theta: &[f64
 }
 
 /// Probabilities of classes that the parameter `name` gives.
-pub(super) fn priors(name: &str, priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
+pub(crate) fn priors(name: &str, priors: &Floats, data: &Data) -> Result<Vec<f64>, Error> {
     let sum: f64 = priors.iter().sum();
     if priors.len() != data.classes.len() {
         let message = format!("`{name}` has {} numbers: one for each of {}", priors.len(), data.classes.join(", "));
@@ -125,7 +125,7 @@ pub(super) fn priors(name: &str, priors: &Floats, data: &Data) -> Result<Vec<f64
 
 /// The most probable class and the probability of each class, from logarithms of joint densities: `joint` gives those
 /// of some rows, row after row.
-pub(super) fn posteriors(
+pub(crate) fn posteriors(
     rows: usize,
     classes: usize,
     wanted: &[usize],

@@ -9,6 +9,7 @@ mod libraries;
 mod linear;
 mod neural;
 mod manifold;
+mod mixture;
 mod prepare;
 mod select;
 mod selection;
