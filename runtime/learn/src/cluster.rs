@@ -1,11 +1,22 @@
-//! Clustering.
+//! Clustering, and the search for outliers.
 
+pub mod agglomerative;
 pub mod dbscan;
+pub mod hdbscan;
+pub mod isolation;
 pub mod kmeans;
 mod kmeans_device;
+pub mod local_outliers;
+pub mod mean_shift;
+pub mod mini_batch;
+mod outliers;
 
+pub use agglomerative::Agglomerative;
 pub use dbscan::Dbscan;
+pub use hdbscan::Hdbscan;
+pub use isolation::IsolationForest;
 pub use kmeans::KMeans;
+pub use local_outliers::LocalOutlierFactor;
 
 use crate::model::{Attribute, Values};
 

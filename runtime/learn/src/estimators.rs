@@ -132,6 +132,10 @@ models! {
     GaussianMixture(mixture::GaussianMixture),
     LinearDiscriminant(mixture::LinearDiscriminant),
     QuadraticDiscriminant(mixture::QuadraticDiscriminant),
+    IsolationForest(cluster::IsolationForest),
+    LocalOutlierFactor(cluster::LocalOutlierFactor),
+    Agglomerative(cluster::Agglomerative),
+    Hdbscan(cluster::Hdbscan),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -170,7 +174,13 @@ trainings! {
     HuberRegressor => linear::huber::fit(p, data, run).and_then(finite_model),
     BayesianRidge => linear::bayesian::fit(p, data, run),
     KMeans => cluster::kmeans::fit(p, data, run),
+    MiniBatchKMeans => cluster::mini_batch::fit(p, data, run),
+    MeanShift => cluster::mean_shift::fit(p, data, run),
     DBSCAN => cluster::dbscan::fit(p, data, run),
+    HDBSCAN => cluster::hdbscan::fit(p, data, run),
+    AgglomerativeClustering => cluster::agglomerative::fit(p, data, run),
+    IsolationForest => cluster::isolation::fit(p, data, run),
+    LocalOutlierFactor => cluster::local_outliers::fit(p, data, run),
     PCA => decomposition::pca::fit(p, data, run),
     TruncatedSVD => decomposition::pca::truncated(p, data, run),
     NearestNeighbors => neighbors::vote::index(p, data),

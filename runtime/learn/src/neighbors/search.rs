@@ -65,7 +65,8 @@ impl Metric {
         a.iter().zip(b).fold(0.0, |sum, (x, y)| self.add(sum, (x - y).abs()))
     }
 
-    fn finished(self, reduced: f64) -> f64 {
+    /// The distance of a reduced distance.
+    pub fn finished(self, reduced: f64) -> f64 {
         match self {
             Metric::Euclidean => reduced.sqrt(),
             Metric::Manhattan | Metric::Chebyshev => reduced,

@@ -10,6 +10,7 @@ mod linear;
 mod neural;
 mod manifold;
 mod mixture;
+mod outliers;
 mod prepare;
 mod select;
 mod selection;
