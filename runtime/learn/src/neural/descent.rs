@@ -179,22 +179,10 @@ pub fn descend(
             shuffle(&mut order, seed);
         }
         let sum = match rows.source {
-            Source::Dense(x) => pulp::Arch::new().dispatch(Pass {
-                plan,
-                rows,
-                x: Dense { x, width: rows.width },
-                order: &order,
-                state: &mut state,
-            }),
+            Source::Dense(x) => pass_over(plan, rows, Dense { x, width: rows.width }, &order, &mut state),
             Source::Mixed(x, sparse) => {
                 let dense = Dense { x, width: rows.width - sparse.width() };
-                pulp::Arch::new().dispatch(Pass {
-                    plan,
-                    rows,
-                    x: Mixed { dense, sparse },
-                    order: &order,
-                    state: &mut state,
-                })
+                pass_over(plan, rows, Mixed { dense, sparse }, &order, &mut state)
             }
         };
         if !(state.intercept.is_finite() && state.w.iter().all(|w| w.is_finite())) {
@@ -271,9 +259,11 @@ impl Dense<'_> {
 /// sum would end in other coefficients.
 #[inline(always)]
 fn product(a: &[f64], b: &[f64]) -> f64 {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
     let mut sum = 0.0;
-    for (x, y) in a.iter().zip(b) {
-        sum += x * y;
+    for i in 0..len {
+        sum += a[i] * b[i];
     }
     sum
 }
@@ -474,66 +464,52 @@ impl State {
     }
 }
 
-/// A pass over the rows in their order. Its result is the sum of the objective.
-struct Pass<'a, X> {
-    plan: &'a Plan,
-    rows: &'a Rows<'a>,
-    x: X,
-    order: &'a [u32],
-    state: &'a mut State,
-}
-
-impl<X: Features> pulp::NullaryFnOnce for Pass<'_, X> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn call(self) -> f64 {
-        let Pass { plan, rows, x, order, state } = self;
-        let mut sum = 0.0;
-        let (is_scored, is_passive) = (!rows.held.is_empty(), plan.schedule.is_passive());
-        let l1 = plan.l1_ratio;
-        let is_shrunk = plan.has_penalty && l1 < 1.0;
-        for row in order {
-            let row = *row as usize;
-            if is_scored && rows.held[row] {
-                continue;
-            }
-            let y = rows.y[row];
-            let p = x.dot(row, &state.w) * state.scale + state.intercept;
-            match plan.schedule {
-                Schedule::Optimal => state.eta = 1.0 / (plan.alpha * (state.shift + state.t - 1.0)),
-                Schedule::InvScaling => state.eta = plan.eta0 / power(state.t, plan.power),
-                _ => {}
-            }
-            if !is_scored {
-                sum += plan.loss.value(y, p);
-                if plan.has_penalty && !is_passive {
-                    sum += plan.alpha * ((1.0 - l1) * 0.5 * state.squares + l1 * state.absolutes);
-                }
-            }
-            let Some(update) = size(plan, x, row, (y, p), state.eta) else { continue };
-            let side = if y > 0.0 { rows.sides.0 } else { rows.sides.1 };
-            let update = update * (side * rows.weight.map_or(1.0, |w| w[row]));
-            if is_shrunk {
-                state.shrink((1.0 - (1.0 - l1) * state.eta * plan.alpha).max(0.0));
-            }
-            if update != 0.0 {
-                state.add(x, row, update);
-                if plan.has_intercept {
-                    state.intercept += update * plan.intercept_decay;
-                }
-            }
-            if plan.average > 0 && plan.average as f64 <= state.t {
-                state.add_average(x, row, update, state.t - plan.average as f64 + 1.0);
-            }
-            if !state.q.is_empty() {
-                state.u += l1 * state.eta * plan.alpha;
-                state.clip(x, row);
-            }
-            state.t += 1.0;
+/// A pass over the rows in their order: the sum of the objective.
+fn pass_over<X: Features>(plan: &Plan, rows: &Rows<'_>, x: X, order: &[u32], state: &mut State) -> f64 {
+    let mut sum = 0.0;
+    let (is_scored, is_passive) = (!rows.held.is_empty(), plan.schedule.is_passive());
+    let l1 = plan.l1_ratio;
+    let is_shrunk = plan.has_penalty && l1 < 1.0;
+    for row in order {
+        let row = *row as usize;
+        if is_scored && rows.held[row] {
+            continue;
         }
-        sum
+        let y = rows.y[row];
+        let p = x.dot(row, &state.w) * state.scale + state.intercept;
+        match plan.schedule {
+            Schedule::Optimal => state.eta = 1.0 / (plan.alpha * (state.shift + state.t - 1.0)),
+            Schedule::InvScaling => state.eta = plan.eta0 / power(state.t, plan.power),
+            _ => {}
+        }
+        if !is_scored {
+            sum += plan.loss.value(y, p);
+            if plan.has_penalty && !is_passive {
+                sum += plan.alpha * ((1.0 - l1) * 0.5 * state.squares + l1 * state.absolutes);
+            }
+        }
+        let Some(update) = size(plan, x, row, (y, p), state.eta) else { continue };
+        let side = if y > 0.0 { rows.sides.0 } else { rows.sides.1 };
+        let update = update * (side * rows.weight.map_or(1.0, |w| w[row]));
+        if is_shrunk {
+            state.shrink((1.0 - (1.0 - l1) * state.eta * plan.alpha).max(0.0));
+        }
+        if update != 0.0 {
+            state.add(x, row, update);
+            if plan.has_intercept {
+                state.intercept += update * plan.intercept_decay;
+            }
+        }
+        if plan.average > 0 && plan.average as f64 <= state.t {
+            state.add_average(x, row, update, state.t - plan.average as f64 + 1.0);
+        }
+        if !state.q.is_empty() {
+            state.u += l1 * state.eta * plan.alpha;
+            state.clip(x, row);
+        }
+        state.t += 1.0;
     }
+    sum
 }
 
 /// The size of a step along a row. `None`: scikit-learn leaves the row out.
