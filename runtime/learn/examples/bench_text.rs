@@ -26,7 +26,11 @@ fn documents() -> (Vec<String>, Vec<f64>) {
         let length = 60 + (uniform(2, i) * 80.0) as usize;
         let place = |k: usize| {
             let rank = (60_000f64.powf(uniform(3, i * 200 + k)) as usize).min(59_999);
-            if rank > 100 && rank % 7 == 0 && uniform(4, i * 200 + k) < 0.6 { rank - rank % 2 + class(i) } else { rank }
+            if rank > 100 && rank.is_multiple_of(7) && uniform(4, i * 200 + k) < 0.6 {
+                rank - rank % 2 + class(i)
+            } else {
+                rank
+            }
         };
         (0..length).map(|k| words[place(k).min(59_999)].as_str()).collect::<Vec<&str>>().join(" ")
     };

@@ -78,7 +78,10 @@ impl Sparse {
         for row in 0..self.rows() {
             let (columns, values) = self.row(row);
             for (column, value) in columns.iter().zip(values) {
-                places[*column as usize].iter().for_each(|place| out[*place][row] = *value);
+                for place in &places[*column as usize] {
+                    let values: &mut Vec<f64> = &mut out[*place];
+                    values[row] = *value;
+                }
             }
         }
         out

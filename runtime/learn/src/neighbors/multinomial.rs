@@ -61,9 +61,9 @@ pub fn fit(params: &params::MultinomialNB, data: &Data, run: &Run<'_>) -> Result
     if let Some(sparse) = &data.sparse {
         let width = data.width();
         columns.resize(data.total_width(), vec![0.0; classes]);
-        for row in 0..data.rows {
+        for (row, class) in codes.iter().enumerate() {
             let (places, values) = sparse.row(row);
-            let (class, weight) = (codes[row] as usize, data.weight_of(row));
+            let (class, weight) = (*class as usize, data.weight_of(row));
             places.iter().zip(values).for_each(|(j, value)| columns[width + *j as usize][class] += weight * value);
         }
     }
