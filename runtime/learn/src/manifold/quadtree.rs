@@ -17,7 +17,10 @@ const LEAF: usize = 4;
 const TOGETHER: usize = 24;
 
 /// Groups of points that a thread takes at once.
-const CHUNK: usize = 8;
+const CHUNK: usize = 16;
+
+/// Points whose codes a thread computes at once.
+const CODES: usize = 2048;
 
 /// Interactions that are added side by side.
 const LANES: usize = 8;
@@ -80,8 +83,8 @@ impl<const D: usize> Tree<D> {
             }
             code
         };
-        let mut sorted: Vec<(u64, u32)> =
-            points.par_iter().enumerate().map(|(row, point)| (code(point), row as u32)).collect();
+        let coded = points.par_iter().with_min_len(CODES).enumerate().map(|(row, point)| (code(point), row as u32));
+        let mut sorted: Vec<(u64, u32)> = coded.collect();
         sorted.par_sort_unstable();
         let order: Vec<u32> = sorted.iter().map(|(_, row)| *row).collect();
         let mut tree = Tree {

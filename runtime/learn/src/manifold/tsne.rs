@@ -59,12 +59,13 @@ pub struct Tsne {
 /// # Errors
 /// If a parameter does not fit the data. If the user stops the work: an embedding has no meaning before its end.
 pub fn fit(params: &params::TSNE, data: &Data, run: &Run<'_>) -> Result<Tsne, Error> {
-    match params.n_components {
+    // On a thread of the pool: outside of it, each of the many short passes would wake one up.
+    rayon::scope(|_| match params.n_components {
         1 => embed::<1>(params, data, run),
         2 => embed::<2>(params, data, run),
         3 => embed::<3>(params, data, run),
         other => Err(Error::new(ErrorKind::Parameter, format!("`n_components` is {other}: 1, 2 or 3"))),
-    }
+    })
 }
 
 fn embed<const D: usize>(params: &params::TSNE, data: &Data, run: &Run<'_>) -> Result<Tsne, Error> {
