@@ -5,7 +5,7 @@ use onrush_wire::{Class, Diagnostic, Span};
 
 use super::compose::name;
 use super::model::{self, FittedModel, IntoTarget};
-use super::select::Folds;
+use super::splitters::Folds;
 use super::{Estimator, SupervisedEstimator};
 use crate::expr::IntoExprs;
 use crate::frame::Frame;

@@ -4,7 +4,7 @@ use onrush_wire::learn::{Param, Part, Spec};
 use onrush_wire::{Class, Diagnostic};
 
 use super::model::{self, FittedModel, IntoTarget};
-use super::select::Folds;
+use super::splitters::Folds;
 use super::{Estimator, SupervisedEstimator};
 use crate::expr::IntoExprs;
 use crate::frame::Frame;
