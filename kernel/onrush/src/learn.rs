@@ -18,7 +18,8 @@ pub use compose::{
 };
 pub use ensembles::{
     AdaBoostClassifier, AdaBoostRegressor, BaggingClassifier, BaggingRegressor, CalibratedClassifierCV, IntoEstimators,
-    NamedEstimator, StackingClassifier, StackingRegressor, VotingClassifier, VotingRegressor,
+    NamedEstimator, OneVsOneClassifier, OneVsRestClassifier, StackingClassifier, StackingRegressor, VotingClassifier,
+    VotingRegressor,
 };
 pub(crate) use model::object_of;
 pub use model::{FittedModel, IntoTarget, Model, Permutations, Report, get_model, load_model, n_repeats};

@@ -6,6 +6,7 @@ pub(crate) mod calibrated;
 pub(crate) mod columns;
 pub(crate) mod folds;
 mod members;
+pub(crate) mod one_vs;
 pub(crate) mod pipeline;
 pub(crate) mod stacking;
 pub(crate) mod target;

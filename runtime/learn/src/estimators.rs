@@ -8,6 +8,7 @@ mod columns;
 mod field_list;
 mod fitted;
 pub(crate) mod inside;
+mod one_vs;
 mod pipeline;
 mod search;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub(crate) use calibrated::{Calibrated, CalibratedPart, Calibrator, one_of_two, 
 pub(crate) use columns::{Block, ColumnModels};
 pub use fitted::FittedModel;
 pub(crate) use fitted::Trainer;
+pub(crate) use one_vs::{OneVsOne, OneVsRest};
 pub(crate) use pipeline::Pipeline;
 pub(crate) use search::{Candidate, ScorerTable, Search, State, TrialResult, column as search_column, mean_and_std};
 pub(crate) use stacking::{Response, Stacking, answer_columns};
@@ -136,6 +138,8 @@ models! {
     LocalOutlierFactor(cluster::LocalOutlierFactor),
     Agglomerative(cluster::Agglomerative),
     Hdbscan(cluster::Hdbscan),
+    OneVsRest(OneVsRest),
+    OneVsOne(OneVsOne),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.

@@ -29,6 +29,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         "StackingClassifier" | "StackingRegressor" => compose::stacking::fit(spec, data, run, &fit).map(Any::from)?,
         "BaggingClassifier" | "BaggingRegressor" => compose::bagging::fit(spec, data, run, &fit).map(Any::from)?,
         "CalibratedClassifierCV" => compose::calibrated::fit(spec, data, run, &fit).map(Any::from)?,
+        "OneVsRestClassifier" => compose::one_vs::rest(spec, data, run, &fit).map(Any::from)?,
+        "OneVsOneClassifier" => compose::one_vs::one(spec, data, run, &fit).map(Any::from)?,
         "AdaBoostClassifier" => compose::adaboost::classifier(spec, data, run, &fit).map(Any::from)?,
         "AdaBoostRegressor" => compose::adaboost::regressor(spec, data, run, &fit).map(Any::from)?,
         "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run, &fit).map(Any::from)?,

@@ -50,6 +50,8 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "BaggingClassifier",
             "BaggingRegressor",
             "CalibratedClassifierCV",
+            "OneVsRestClassifier",
+            "OneVsOneClassifier",
             "AdaBoostClassifier",
             "AdaBoostRegressor",
             "SelectFromModel",

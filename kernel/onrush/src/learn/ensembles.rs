@@ -318,7 +318,15 @@ ensemble! {
         ensemble: bool,
     }
 }
-of_one!(BaggingClassifier, BaggingRegressor, CalibratedClassifierCV);
+ensemble! {
+    /// Several classes by a classifier of each class and the other ones.
+    OneVsRestClassifier {}
+}
+ensemble! {
+    /// Several classes by a classifier of each pair of classes.
+    OneVsOneClassifier {}
+}
+of_one!(BaggingClassifier, BaggingRegressor, CalibratedClassifierCV, OneVsRestClassifier, OneVsOneClassifier);
 
 impl CalibratedClassifierCV {
     /// Folds: a number, or a splitter.
@@ -333,8 +341,6 @@ ensemble! {
     AdaBoostClassifier {
         /// The largest number of classifiers.
         n_estimators: usize,
-        /// The factor of the weights of classifiers.
-        learning_rate: f64,
         /// The seed.
         random_state: usize,
     }
@@ -344,14 +350,26 @@ ensemble! {
     AdaBoostRegressor {
         /// The largest number of regressors.
         n_estimators: usize,
-        /// The factor of the weights of regressors.
-        learning_rate: f64,
         /// The loss of a row: `"linear"`, `"square"` or `"exponential"`.
         loss: &str,
         /// The seed.
         random_state: usize,
     }
 }
+
+macro_rules! learning_rate {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// The factor of the weights of estimators.
+            pub fn learning_rate(mut self, value: impl Into<f64>) -> Self {
+                let value: f64 = value.into();
+                self.spec.set("learning_rate", value);
+                self
+            }
+        }
+    )*};
+}
+learning_rate!(AdaBoostClassifier, AdaBoostRegressor);
 
 /// Makes an ensemble with a default estimator: decision trees.
 macro_rules! of_trees {

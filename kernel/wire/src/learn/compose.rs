@@ -104,6 +104,12 @@ macro_rules! compose_estimators {
                 ensemble: Any = "auto", Any;
             } -> { calibrators: Frame }
 
+            /// Several classes by a classifier of each class and the other ones. The class of the highest score wins.
+            OneVsRestClassifier: Classifier [missing categories] {} -> {}
+
+            /// Several classes by a classifier of each pair of classes. The class with the most votes wins.
+            OneVsOneClassifier: Classifier [missing categories] {} -> {}
+
             /// Boosting of a classifier by weights of rows (SAMME, Zhu et al. 2009). Without an estimator, decision
             /// trees of depth 1.
             AdaBoostClassifier: Classifier [missing categories] {

@@ -96,7 +96,7 @@ pub(crate) fn train(
 
 /// Whether the training of an estimator counts rows with weights, by scikit-learn's signatures.
 pub(crate) fn takes_weights(spec: &Spec) -> bool {
-    const WITHOUT: [&str; 12] = [
+    const WITHOUT: [&str; 14] = [
         "Pipeline",
         "GridSearchCV",
         "RandomizedSearchCV",
@@ -109,6 +109,8 @@ pub(crate) fn takes_weights(spec: &Spec) -> bool {
         "VotingRegressor",
         "StackingClassifier",
         "StackingRegressor",
+        "OneVsRestClassifier",
+        "OneVsOneClassifier",
     ];
     !WITHOUT.contains(&spec.estimator.as_str())
 }

@@ -133,6 +133,20 @@ fn calibrators_are_those_of_scikit_learn() {
 }
 
 #[test]
+fn several_classes_by_two_are_those_of_scikit_learn() {
+    for_each("several_classes", |case, fitted, data, what| {
+        assert_close(&predicted(fitted, data), &numbers(&case["predict"]), 1e-7, what);
+        assert_eq!(fitted.apply(data, &[0]).unwrap()[0], numbers(&case["classes"]), "{what}");
+        let some = data.take(&(0..data.rows).step_by(9).collect::<Vec<usize>>());
+        let decision = fitted.model().decision(&some).unwrap();
+        assert_eq!(decision.is_some(), !case["decision"].is_null(), "{what}");
+        if let Some(decision) = decision {
+            assert_close(&decision.concat(), &numbers(&case["decision"]), 1e-7, &format!("{what}: decision"));
+        }
+    });
+}
+
+#[test]
 fn boosting_by_weights_is_that_of_scikit_learn() {
     for_each("boosted_by_weights", |case, fitted, data, what| {
         for (name, theirs) in [("estimator_weights", "weights"), ("estimator_errors", "errors")] {
@@ -200,6 +214,8 @@ fn every_estimator() -> Vec<(Spec, Data)> {
         Spec::new("BaggingClassifier").with("oob_score", true),
         one("CalibratedClassifierCV", Spec::new("GaussianNB")),
         one("CalibratedClassifierCV", Spec::new("LogisticRegression")).with("method", "isotonic"),
+        one("OneVsRestClassifier", Spec::new("GaussianNB")),
+        one("OneVsOneClassifier", Spec::new("LogisticRegression")),
         Spec::new("AdaBoostClassifier").with("n_estimators", 5usize),
         Spec::new("GradientBoostingClassifier").with("n_estimators", 5usize).with("subsample", 0.8),
     ];

@@ -388,6 +388,8 @@ fn columns_of(spec: &Spec) -> Option<Vec<String>> {
         | "BaggingClassifier"
         | "BaggingRegressor"
         | "CalibratedClassifierCV"
+        | "OneVsRestClassifier"
+        | "OneVsOneClassifier"
         | "AdaBoostClassifier"
         | "AdaBoostRegressor" => columns_of(&spec.parts.first()?.spec),
         "VotingClassifier" | "VotingRegressor" | "StackingClassifier" | "StackingRegressor" => {
