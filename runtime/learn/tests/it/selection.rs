@@ -260,8 +260,8 @@ fn a_wrong_selection_is_an_error() {
     let strict = Spec::new("SelectFpr").with("score_func", "f_regression").with("alpha", 1e-300);
     assert!(error(&strict, &diabetes).starts_with("no feature has a p-value below 1e-300: the least is "));
     assert_eq!(
-        error(&Spec::new("SelectPercentile").with("percentile", 20), &iris),
-        "20 percent of 4 features is less than one feature"
+        error(&Spec::new("SelectPercentile").with("percentile", 0), &iris),
+        "0 percent of 4 features is less than one feature"
     );
     let generic = Spec::new("GenericUnivariateSelect").with("mode", "fpr").with("param", 2);
     assert_eq!(error(&generic, &iris), "`param` is 2: for the mode \"fpr\" expected a number between 0 and 1");
