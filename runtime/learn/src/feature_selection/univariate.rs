@@ -230,12 +230,12 @@ impl Model for Univariate {
                     places[at].push(place);
                 }
             }
-            for row in 0..sparse.rows() {
+            (0..sparse.rows()).for_each(|row| {
                 let (columns, values) = sparse.row(row);
                 for (column, value) in columns.iter().zip(values) {
                     places[*column as usize].iter().for_each(|place| out[*place][row] = *value);
                 }
-            }
+            });
         }
         Ok(out)
     }

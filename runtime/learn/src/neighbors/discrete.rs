@@ -65,14 +65,14 @@ impl Counts {
             column.iter().enumerate().for_each(|(class, sum)| sums[class * width + j] = *sum);
         }
         if let Some(sparse) = &data.sparse {
-            for row in 0..sparse.rows() {
+            (0..sparse.rows()).for_each(|row| {
                 let first = codes[row] as usize * width + data.width();
                 let weight = data.weight_of(row);
                 let (columns, values) = sparse.row(row);
                 for (column, v) in columns.iter().zip(values) {
                     sums[first + *column as usize] += weight * value(*v);
                 }
-            }
+            });
         }
         run.check(|| "the counts of the features".to_string())?;
         Ok(Counts { classes, width, sums, class_count })

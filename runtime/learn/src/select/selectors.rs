@@ -40,7 +40,7 @@ pub(crate) fn fit(spec: &Spec, data: &Data, run: &Run<'_>, trainer: Trainer<'_>)
     let selector = Selector { part, data: &data, run, trainer };
     let width = data.width();
     if spec.estimator == "SelectFromModel" {
-        return selector.from_model(&params::SelectFromModel::of(spec));
+        return selector.by_importance(&params::SelectFromModel::of(spec));
     }
     if width < 2 {
         let message = format!("{} chooses among features, and there is one", spec.estimator);
@@ -161,7 +161,7 @@ impl Selector<'_> {
         (self.trainer)(&self.part.spec, &subset(data, columns), run).map_err(|e| inside(&self.part.name, e))
     }
 
-    fn from_model(&self, params: &params::SelectFromModel) -> Result<Selection, Error> {
+    fn by_importance(&self, params: &params::SelectFromModel) -> Result<Selection, Error> {
         let fitted = self.train(self.data, &(0..self.data.width()).collect::<Vec<usize>>(), self.run)?;
         let order = importance::norm_order(&params.norm_order)?;
         let scores = importance::norms(&importance::rows(&fitted)?, order);
