@@ -8,9 +8,9 @@ mod compose;
 mod ensembles;
 mod model;
 mod select;
+mod selectors;
 mod splitters;
 mod validate;
-mod selectors;
 
 pub use builders::*;
 pub use compose::{
@@ -24,9 +24,9 @@ pub use ensembles::{
 pub(crate) use model::object_of;
 pub use model::{FittedModel, IntoTarget, Model, Permutations, Report, get_model, load_model, n_repeats};
 pub use select::*;
+pub use selectors::{RFE, RFECV, SelectFromModel, SequentialFeatureSelector};
 pub use splitters::*;
 pub use validate::*;
-pub use selectors::{RFE, RFECV, SelectFromModel, SequentialFeatureSelector};
 
 use onrush_wire::learn::Spec;
 

@@ -50,8 +50,8 @@ use crate::neural;
 use crate::params::{self, XgbParams};
 use crate::prepare;
 use crate::run::Run;
-use crate::text;
 use crate::svm;
+use crate::text;
 use crate::trees;
 
 /// Makes the enum of all models: a new model is a line in the call below.

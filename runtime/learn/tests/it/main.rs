@@ -1,15 +1,15 @@
 //! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST, XGBoost, LightGBM and CatBoost.
 
 mod cluster;
-mod ensemble;
 mod discrete;
+mod ensemble;
 mod foreign;
 mod glm;
 mod libraries;
 mod linear;
-mod neural;
 mod manifold;
 mod mixture;
+mod neural;
 mod outliers;
 mod prepare;
 mod select;
