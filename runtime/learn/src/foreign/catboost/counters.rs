@@ -172,7 +172,7 @@ impl Table {
     fn read(source: TableSource) -> Result<Table, String> {
         let entries = source.hash_map.unwrap_or_default();
         let stride = source.hash_stride;
-        if !entries.is_empty() && (stride < 2 || entries.len() % stride != 0) {
+        if !entries.is_empty() && (stride < 2 || !entries.len().is_multiple_of(stride)) {
             return Err(format!("a table of statistics has {} entries by {stride}", entries.len()));
         }
         let width = stride.saturating_sub(1);

@@ -403,7 +403,7 @@ impl CatboostForest {
             return Err(format!("it has {} splits, and {DEPTH} are the most", splits.len()));
         }
         let leaves = 1 << splits.len();
-        if values.len() % leaves != 0 {
+        if !values.len().is_multiple_of(leaves) {
             return Err(format!("it has {} values for {leaves} leaves", values.len()));
         }
         self.leaf_of(values.len() / leaves)?;

@@ -121,7 +121,7 @@ impl LightgbmForest {
             forest.tree(&section(tree)).map_err(|why| format!("tree {number}: {why}"))?;
         }
         let trees = forest.roots.len();
-        if outputs == 0 || trees % outputs != 0 {
+        if outputs == 0 || !trees.is_multiple_of(outputs) {
             return Err(format!("it has {trees} trees for {outputs} values"));
         }
         // A row of predictions has this many values, whatever the file is worth.
