@@ -620,7 +620,8 @@ impl Model {
         attribute(self, name, here("attribute"))
     }
 
-    /// Writes the model to a file: `.safetensors`, or `.ubj` and `.json` for a model of XGBoost.
+    /// Writes the model to a file: `.safetensors`, `.ubj` and `.json` for a model of XGBoost, `.txt` for one of LightGBM,
+    /// `.json` for one of CatBoost.
     #[track_caller]
     pub fn save(&self, path: impl AsRef<std::path::Path>) {
         let at = here("save");
@@ -698,7 +699,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A model of a file: one that [`Model::save`] has written, or a model of XGBoost (`.ubj`, `.json`).
+/// A model of a file: one that [`Model::save`] has written, or a model of XGBoost (`.ubj`, `.json`), LightGBM (`.txt`) or
+/// CatBoost (`.json`).
 #[track_caller]
 pub fn load_model(path: impl AsRef<std::path::Path>) -> Model {
     let at = here("load_model");
