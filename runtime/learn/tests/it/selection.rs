@@ -69,6 +69,7 @@ fn floats(columns: &[(String, Values)], name: &str) -> Vec<f64> {
     match &columns.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no column {name}")).1 {
         Values::Floats(values) => values.clone(),
         Values::Ints(values) => values.iter().map(|v| *v as f64).collect(),
+        Values::Nullable(_) => panic!("{name} holds strings"),
         Values::Bools(values) => values.iter().map(|v| f64::from(u8::from(*v))).collect(),
         Values::Strs(values) => panic!("{values:?}"),
     }
