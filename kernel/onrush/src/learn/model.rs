@@ -590,7 +590,7 @@ impl Model {
             let exprs = std::iter::once(onrush_wire::Expr::literal(scorer).alias("scorer")).chain(names).collect();
             Frame::step(Op::Select { input: made.id(), exprs }, at.clone())
         };
-        crate::frame::concat(&scoring.into_iter().map(named).collect::<Vec<Frame>>())
+        crate::frame::concat(scoring.into_iter().map(named).collect::<Vec<Frame>>())
     }
 
     /// The mean prediction over the rows of `frame` as a feature takes each of up to 100 values.
