@@ -7,6 +7,7 @@ mod builders;
 mod compose;
 mod ensembles;
 mod model;
+mod report;
 mod select;
 mod selectors;
 mod splitters;
@@ -22,7 +23,8 @@ pub use ensembles::{
     VotingRegressor,
 };
 pub(crate) use model::object_of;
-pub use model::{FittedModel, IntoTarget, Model, Permutations, Report, get_model, load_model, n_repeats};
+pub use model::{FittedModel, IntoTarget, Model, Permutations, get_model, load_model, n_repeats};
+pub use report::Report;
 pub use select::*;
 pub use selectors::{RFE, RFECV, SelectFromModel, SequentialFeatureSelector};
 pub use splitters::*;

@@ -349,8 +349,8 @@ requests! {
     /// Ends the session once nobody else is attached; `force` ends it now.
     supervisor Shutdown { force: bool } => {};
 
-    /// Trains and scores on folds for each value of a parameter: a row for each value and fold. The path of the parameter
-    /// goes through the steps of a pipeline. Reply: [`Reply::Batches`](crate::session::Reply::Batches).
+    /// Trains and scores on folds for each value of a parameter: a row for each value and fold. The path of the
+    /// parameter goes through the steps of a pipeline. Reply: [`Reply::Batches`](crate::session::Reply::Batches).
     models ValidationCurve {
         fit: Fit, cv: Splitter, scoring: Vec<String>, param: String, values: Grid, at: Option<Span>,
     } => {

@@ -27,7 +27,7 @@ use crate::run::Run;
 use crate::text;
 
 /// The outputs of a transformer for its training rows: the dense ones, then the sparse ones.
-pub(crate) struct Transformed {
+pub(crate) struct TransformedRows {
     pub dense: Vec<Vec<f64>>,
     pub sparse: Option<Sparse>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn fit_transform(
     run: &Run<'_>,
     fit: Trainer<'_>,
 ) -> Result<(FittedModel, Vec<Vec<f64>>), Error> {
-    let (fitted, Transformed { mut dense, sparse }) = transform_training(spec, data, run, fit)?;
+    let (fitted, TransformedRows { mut dense, sparse }) = transform_training(spec, data, run, fit)?;
     if let Some(sparse) = sparse {
         text::few_columns(&spec.estimator, sparse.width())?;
         dense.extend(sparse.dense(&(0..sparse.width()).collect::<Vec<usize>>()));
@@ -53,16 +53,16 @@ fn transform_training(
     data: &Data,
     run: &Run<'_>,
     fit: Trainer<'_>,
-) -> Result<(FittedModel, Transformed), Error> {
+) -> Result<(FittedModel, TransformedRows), Error> {
     check::spec(spec)?;
     let data = &*check::densified(spec, data)?;
     check::data(spec, data)?;
     text::check_columns(spec, data)?;
-    let only = |sparse: Sparse| Transformed { dense: Vec::new(), sparse: Some(sparse) };
+    let only = |sparse: Sparse| TransformedRows { dense: Vec::new(), sparse: Some(sparse) };
     let (model, values) = match spec.estimator.as_str() {
         "TargetEncoder" => {
             let (model, values) = prepare::target::fit_transform(&params::TargetEncoder::of(spec), data, run)?;
-            (Any::from(model), Transformed { dense: values, sparse: None })
+            (Any::from(model), TransformedRows { dense: values, sparse: None })
         }
         "CountVectorizer" => {
             let (model, sparse) = text::vectorizer::count(&params::CountVectorizer::of(spec), data, run)?;
@@ -89,7 +89,7 @@ fn transform_training(
                 None => fitted.model().apply(data, &(0..dense).collect::<Vec<usize>>())?,
             };
             let sparse = fitted.model().apply_sparse(data)?;
-            return Ok((fitted, Transformed { dense, sparse }));
+            return Ok((fitted, TransformedRows { dense, sparse }));
         }
     };
     Ok((FittedModel::new(spec, data, model), values))

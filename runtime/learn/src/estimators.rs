@@ -19,7 +19,7 @@ mod voting;
 
 pub(crate) use adaboost::AdaBoost;
 pub(crate) use bagging::{Bag, Bagging};
-pub(crate) use calibrated::{Calibrated, CalibratedPart, Calibrator, one_of_two, scores as scores_of};
+pub(crate) use calibrated::{CalibratedClassifier, CalibratedPart, Calibrator, one_of_two, scores as scores_of};
 pub(crate) use columns::{Block, ColumnModels};
 pub use fitted::FittedModel;
 pub(crate) use fitted::Trainer;
@@ -118,7 +118,7 @@ models! {
     Voting(Voting),
     Stacking(Stacking),
     Bagging(Bagging),
-    Calibrated(Calibrated),
+    Calibrated(CalibratedClassifier),
     AdaBoost(AdaBoost),
     Library(foreign::LibraryModel),
     Univariate(feature_selection::Univariate),

@@ -50,7 +50,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
 /// estimators. Its training rows get values by cross fitting, as in scikit-learn.
 ///
 /// # Errors
-/// Those of the training, and of values that cannot be transformed.
+/// Errors of the training, and of values that cannot be transformed.
 pub fn fit_transform(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<(FittedModel, Vec<Vec<f64>>), Error> {
     compose::fit_transform(spec, data, run, &fit)
 }
@@ -75,9 +75,9 @@ pub fn cross_validate(
 
 /// Predicts each row by a model that was not trained on it (`sklearn.model_selection.cross_val_predict`).
 ///
-/// `method` is `predict`, `predict_proba` or `decision_function`: a column `prediction`, `proba_<class>` for each class
-/// of all rows, or `decision_<class>`, which is one column `decision` for two classes. A class that the training rows
-/// of a fold do not have gets the probability 0, or the score [`f64::MIN`].
+/// `method` is `predict`, `predict_proba` or `decision_function`. The columns are `prediction`, `proba_<class>` for
+/// each class of all rows, or `decision_<class>`. Two classes have one column `decision`. A class that the training
+/// rows of a fold do not have gets the probability 0, or the score [`f64::MIN`].
 ///
 /// # Errors
 /// As [`cross_validate`], and if the splitter does not test each row once.
@@ -92,7 +92,7 @@ pub fn cross_val_predict(
 }
 
 /// Trains on the first rows of each training set, for each number of rows, and scores
-/// (`sklearn.model_selection.learning_curve`): the numbers in order, and for each number the folds.
+/// (`sklearn.model_selection.learning_curve`). Gives the numbers in order, and for each number the folds.
 ///
 /// # Errors
 /// As [`cross_validate`], and if a number does not fit the rows.

@@ -1,5 +1,6 @@
-//! L-BFGS without bounds, with the steps of SciPy's `L-BFGS-B`: directions from the last ten steps, and the line search
-//! of Moré and Thuente (`dcsrch` of MINPACK-2). Not for logistic regression, which has solvers with second derivatives.
+//! L-BFGS without bounds, with the steps of SciPy's `L-BFGS-B`. Directions come from the last ten steps, and the line
+//! search of Moré and Thuente (`dcsrch` of MINPACK-2). Not for logistic regression, which has solvers with second
+//! derivatives.
 
 use crate::error::Error;
 use crate::sums::dot;
@@ -11,7 +12,7 @@ const MEMORY: usize = 10;
 const EVALUATIONS: usize = 20;
 
 /// When the iteration stops.
-pub struct Limits {
+pub struct MinimizeLimits {
     pub max_iter: usize,
     pub max_fun: usize,
     /// The largest component of the gradient.
@@ -20,7 +21,7 @@ pub struct Limits {
     pub decrease: f64,
 }
 
-/// SciPy's default of [`Limits::decrease`].
+/// SciPy's default of [`MinimizeLimits::decrease`].
 pub const DECREASE: f64 = 2.220_446_049_250_313_1e-9;
 
 /// The reason of an end.
@@ -46,10 +47,10 @@ pub struct Minimum {
 /// with its number and value.
 ///
 /// # Errors
-/// Those of `objective` and `shown`.
+/// Errors of `objective` and `shown`.
 pub fn minimize(
     start: Vec<f64>,
-    limits: &Limits,
+    limits: &MinimizeLimits,
     mut objective: impl FnMut(&[f64]) -> Result<(f64, Vec<f64>), Error>,
     mut shown: impl FnMut(usize, f64) -> Result<(), Error>,
 ) -> Result<Minimum, Error> {
@@ -325,7 +326,7 @@ mod tests {
             }
             Ok((value, gradient))
         };
-        let limits = Limits { max_iter: 1000, max_fun: 15_000, gradient: 1e-5, decrease: DECREASE };
+        let limits = MinimizeLimits { max_iter: 1000, max_fun: 15_000, gradient: 1e-5, decrease: DECREASE };
         let mut calls = 0;
         let counted = |x: &[f64]| {
             calls += 1;

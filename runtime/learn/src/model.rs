@@ -76,9 +76,9 @@ pub trait Model: Send + Sync {
         outputs
     }
 
-    /// The scores that a classifier decides by, as in scikit-learn's `decision_function`: one column for two classes
-    /// (above 0 is the second class), else one for each class, or for each pair if the user asks for that. `None`: it
-    /// has no such scores.
+    /// The scores that a classifier decides by, as in scikit-learn's `decision_function`. Two classes have one column,
+    /// which is above 0 for the second class. Others have a column for each class, or for each pair if the user asks
+    /// for that. `None`: it has no such scores.
     ///
     /// # Errors
     /// As [`Model::apply`].

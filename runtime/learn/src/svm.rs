@@ -19,7 +19,7 @@ use onrush_wire::learn::Param;
 use crate::data::Data;
 use crate::error::Error;
 use crate::params;
-use kernel::{Form, Kernel};
+use kernel::{Kernel, KernelForm};
 
 params::shared! {
     /// Parameters of the kernel and the solver.
@@ -42,7 +42,7 @@ fn training_rows(params: &KernelParams, data: &Data) -> Result<(Vec<f64>, Kernel
     let x = data.row_major();
     let kernel = Kernel::new(&params.kernel, &params.gamma, (params.coef0, params.degree), &x, data.width())?;
     match kernel.form {
-        Form::Rbf => Ok((data.shifted(&data.means()), kernel)),
+        KernelForm::Rbf => Ok((data.shifted(&data.means()), kernel)),
         _ => Ok((x, kernel)),
     }
 }

@@ -160,8 +160,8 @@ macro_rules! common {
             self
         }
 
-        /// A frame with the same columns, on which a boosted model is scored after each round. Without one, a model that
-        /// stops early is scored on the test rows of its fold in cross-validation and in searches.
+        /// A frame with the same columns, on which a boosted model is scored after each round. Without one, a model
+        /// that stops early is scored on the test rows of its fold in cross-validation and in searches.
         pub fn eval_set(mut self, frame: &Frame) -> Self {
             self.eval.push(frame.clone());
             self

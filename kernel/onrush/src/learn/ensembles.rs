@@ -164,7 +164,7 @@ macro_rules! weights {
 macro_rules! of_several {
     ($($name:ident),*) => {$(
         impl $name {
-            /// Of these estimators: a tuple of up to six, or a `Vec`. Each may have a name:
+            /// Takes the estimators: a tuple of up to six, or a `Vec`. Each may have a name:
             /// `(("lr", LogisticRegression::new()), ("nb", GaussianNB::new()))`.
             #[track_caller]
             pub fn new(estimators: impl IntoEstimators) -> Self {
@@ -178,7 +178,7 @@ macro_rules! of_several {
 macro_rules! of_one {
     ($($name:ident),*) => {$(
         impl $name {
-            /// Of this estimator.
+            /// Takes the estimator inside.
             #[track_caller]
             pub fn new(estimator: impl SupervisedEstimator) -> Self {
                 $name { spec: around(stringify!($name), inside(&estimator, &here("new"))) }
@@ -239,7 +239,7 @@ of_several!(VotingClassifier, VotingRegressor);
 macro_rules! stacks {
     ($($name:ident $default:literal),*) => {$(
         impl $name {
-            /// Of these estimators: a tuple of up to six, or a `Vec`. Each may have a name.
+            /// Takes the estimators: a tuple of up to six, or a `Vec`. Each may have a name.
             #[doc = concat!("The final estimator is `", $default, "` until another one is set.")]
             #[track_caller]
             pub fn new(estimators: impl IntoEstimators) -> Self {
@@ -405,14 +405,14 @@ of_trees! {
     AdaBoostRegressor "DecisionTreeRegressor" 3;
 }
 
-/// Of decision trees.
+/// Takes decision trees.
 impl Default for BaggingClassifier {
     fn default() -> Self {
         BaggingClassifier { spec: around("BaggingClassifier", Spec::new("DecisionTreeClassifier")) }
     }
 }
 
-/// Of decision trees.
+/// Takes decision trees.
 impl Default for BaggingRegressor {
     fn default() -> Self {
         BaggingRegressor { spec: around("BaggingRegressor", Spec::new("DecisionTreeRegressor")) }

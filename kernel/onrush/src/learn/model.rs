@@ -12,11 +12,11 @@ use onrush_wire::plan::{ConcatHow, Op};
 use onrush_wire::session::{Reply, Request};
 use onrush_wire::{Class, Diagnostic, ExprKind, ModelId, ModelOutput, ObjectId, Span, Value};
 
+use super::report::Report;
 use super::{Estimator, SupervisedEstimator};
 use crate::display::{Show, offer};
 use crate::expr::{Expr, Exprs, IntoExprs, ToExpr};
 use crate::frame::Frame;
-use crate::plot::Plot;
 use crate::raise::{here, raise};
 use crate::{process, session};
 
@@ -429,8 +429,8 @@ impl Model {
     /// The frame with the features of a transformer in place of its columns: what `transform` made is undone. Scalers,
     /// encoders, `PCA`, `TruncatedSVD`, and pipelines of these have it. Other columns stay.
     ///
-    /// Raises if the estimator cannot be undone, if one of its columns is missing, and for a value that it never makes,
-    /// such as a row of zeros of an encoder.
+    /// Raises if the estimator cannot be undone, or one of its columns is missing. Raises for a value that it never
+    /// makes, such as a row of zeros of an encoder.
     #[track_caller]
     pub fn inverse_transform(&self, frame: &Frame) -> Frame {
         let at = here("inverse_transform");
@@ -512,8 +512,8 @@ impl Model {
         self.evaluated(frame, Evaluation::ConfusionMatrix, here("confusion_matrix"))
     }
 
-    /// The ROC curve: false and true positive rate by threshold. The second of two classes is positive. More classes have
-    /// a curve each, with the name in a column `class`.
+    /// The ROC curve: false and true positive rate by threshold. The second of two classes is positive. More classes
+    /// have a curve each, with the name in a column `class`.
     #[track_caller]
     pub fn roc_curve(&self, frame: &Frame) -> Frame {
         self.evaluated(frame, Evaluation::Roc { class: None }, here("roc_curve"))
@@ -620,8 +620,8 @@ impl Model {
         attribute(self, name, here("attribute"))
     }
 
-    /// Writes the model to a file: `.safetensors`, `.ubj` and `.json` for a model of XGBoost, `.txt` for one of LightGBM,
-    /// `.json` for one of CatBoost.
+    /// Writes the model to a file: `.safetensors`, `.ubj` and `.json` for a model of XGBoost, `.txt` for one of
+    /// LightGBM, `.json` for one of CatBoost.
     #[track_caller]
     pub fn save(&self, path: impl AsRef<std::path::Path>) {
         let at = here("save");
@@ -699,8 +699,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// A model of a file: one that [`Model::save`] has written, or a model of XGBoost (`.ubj`, `.json`), LightGBM (`.txt`) or
-/// CatBoost (`.json`).
+/// A model of a file: one that [`Model::save`] has written, or a model of XGBoost (`.ubj`, `.json`), LightGBM (`.txt`)
+/// or CatBoost (`.json`).
 #[track_caller]
 pub fn load_model(path: impl AsRef<std::path::Path>) -> Model {
     let at = here("load_model");
@@ -750,43 +750,6 @@ impl<E> std::fmt::Debug for FittedModel<E> {
             return Ok(());
         }
         f.write_str(&self.info().card.title)
-    }
-}
-
-/// How good a model is on the rows of a frame; see [`Model::report`].
-#[derive(Clone)]
-pub struct Report {
-    table: Frame,
-    plot: Plot,
-}
-
-impl Report {
-    /// The numbers of the report.
-    pub fn table(&self) -> Frame {
-        self.table.clone()
-    }
-
-    /// The plots of the report.
-    pub fn plot(&self) -> Plot {
-        self.plot.clone()
-    }
-}
-
-impl Show for Report {
-    #[track_caller]
-    fn content(&self) -> Option<Content> {
-        crate::display::show(&self.table);
-        self.plot.content()
-    }
-}
-
-impl std::fmt::Debug for Report {
-    #[track_caller]
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if offer(self, || self.content().unwrap_or(Content::Text(String::new()))) {
-            return Ok(());
-        }
-        f.write_str("a report of a model")
     }
 }
 

@@ -117,8 +117,8 @@ macro_rules! searches {
                 self
             }
 
-            /// The score of a fold whose training fails: a number, or `"raise"` to end the search. Without, its trial is
-            /// `failed` and has no score.
+            /// The score of a fold whose training fails: a number, or `"raise"` to end the search. Without, its trial
+            /// is `failed` and has no score.
             pub fn error_score(mut self, score: impl Into<Param>) -> Self {
                 self.spec.set("error_score", score.into());
                 self

@@ -211,12 +211,12 @@ pub fn cross_val_score(
 }
 
 /// The frame with a prediction of each row by a model that was not trained on it
-/// (`sklearn.model_selection.cross_val_predict`): out-of-fold predictions, for stacking or for an honest report.
+/// (`sklearn.model_selection.cross_val_predict`). Out-of-fold predictions are for stacking, or for an honest report.
 ///
-/// The column is `prediction`, of the type of the target. `cv(5).method("predict_proba")` gives `proba_<class>` for each
-/// class instead. `"decision_function"` gives `decision_<class>`, or one column `decision` for two classes. A class that
-/// the training rows of a fold do not have gets the probability 0. Columns of these names are replaced. The rows keep
-/// their order.
+/// The column is `prediction`, of the type of the target. `cv(5).method("predict_proba")` gives `proba_<class>` for
+/// each class instead. `"decision_function"` gives `decision_<class>`, or one column `decision` for two classes. A
+/// class that the training rows of a fold do not have gets the probability 0. Columns of these names are replaced. The
+/// rows keep their order.
 ///
 /// `let f = cross_val_predict(&GaussianNB::new(), &iris, "species", cv(5).method("predict_proba"));`
 ///
@@ -376,9 +376,9 @@ impl<T: IntoTrainSize> IntoTrainSizes for Vec<T> {
 /// Trains on the first rows of each training set, and scores (`sklearn.model_selection.learning_curve`): whether more
 /// rows would help.
 ///
-/// The frame has a row for each number of rows and fold. Its columns are `train_size`, `fold`, `fit_time`, `score_time`,
-/// `test_score` and `train_score`; several scorers give `test_<scorer>` and `train_<scorer>`. Sizes are numbers of rows,
-/// or shares of the training rows of the first fold.
+/// The frame has a row for each number of rows and fold. Its columns are `train_size`, `fold`, `fit_time`,
+/// `score_time`, `test_score` and `train_score`; several scorers give `test_<scorer>` and `train_<scorer>`. Sizes are
+/// numbers of rows, or shares of the training rows of the first fold.
 ///
 /// ```text
 /// let curve = learning_curve(&Ridge::new(), &houses, "price", [0.1, 0.33, 1.0], cv(5));

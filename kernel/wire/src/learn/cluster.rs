@@ -85,8 +85,8 @@ macro_rules! cluster_estimators {
                 leaf_size: Int = 30, AtLeast(1.0);
             } -> { labels: Frame, core_sample_indices: Frame, components: Frame }
 
-            /// Clusters of any density and noise, by the stability of clusters over all distances. `fit_predict` gives the
-            /// clusters of the training rows; new rows have none. The time grows with the square of the rows.
+            /// Clusters of any density and noise, by the stability of clusters over all distances. `fit_predict` gives
+            /// the clusters of the training rows; new rows have none. The time grows with the square of the rows.
             HDBSCAN: Clusterer [] {
                 /// Rows that make a cluster.
                 min_cluster_size: Int = 5, AtLeast(2.0);
@@ -122,8 +122,8 @@ macro_rules! cluster_estimators {
                 metric: Str = "euclidean", OneOf(&[
                     "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev", "cosine"
                 ]);
-                /// Distance between clusters: `ward` (growth of the variance), or the `complete` (largest), `average` or
-                /// `single` (smallest) distance of their rows.
+                /// Distance between clusters: `ward` (growth of the variance), or the `complete` (largest), `average`
+                /// or `single` (smallest) distance of their rows.
                 linkage: Str = "ward", OneOf(&["ward", "complete", "average", "single"]);
                 /// Distance from which clusters are not merged.
                 distance_threshold: Float = None, AtLeast(0.0);

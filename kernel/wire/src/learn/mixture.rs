@@ -41,8 +41,8 @@ macro_rules! mixture_estimators {
             LinearDiscriminantAnalysis: Classifier [] {
                 /// Solver: `svd`, `lsqr` (without directions) or `eigen`. The last two take `shrinkage`.
                 solver: Str = "svd", OneOf(&["svd", "lsqr", "eigen"]);
-                /// How far the covariance matrix is drawn to a multiple of the identity: None, a number between 0 and 1,
-                /// or `auto` (Ledoit and Wolf).
+                /// How far the covariance matrix is drawn to a multiple of the identity: None, a number between 0 and
+                /// 1, or `auto` (Ledoit and Wolf).
                 shrinkage: Any = None, Any;
                 /// Probability of each class, in the order of the classes. None takes the shares of the rows.
                 priors: Floats = None, Within(0.0, 1.0);

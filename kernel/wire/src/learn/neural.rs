@@ -42,9 +42,9 @@ macro_rules! neural_estimators {
                 early_stopping: Bool = false, Any;
                 /// Share of the rows that early stopping holds out.
                 validation_fraction: Float = 0.1, Within(0.0, 1.0);
-                /// Decay of the first moments of `adam`.
+                /// Decay of the mean gradients of `adam`.
                 beta_1: Float = 0.9, Within(0.0, 1.0);
-                /// Decay of the second moments of `adam`.
+                /// Decay of the mean squared gradients of `adam`.
                 beta_2: Float = 0.999, Within(0.0, 1.0);
                 /// Number that keeps `adam` from dividing by 0.
                 epsilon: Float = 1e-8, Above(0.0);

@@ -130,10 +130,11 @@ fn coverage() -> String {
     let names: BTreeMap<String, Vec<String>> =
         serde_json::from_str(include_str!("../../../../tests/learn/names.json")).unwrap();
     let elsewhere: Elsewhere = serde_json::from_str(include_str!("../../../../tests/learn/elsewhere.json")).unwrap();
-    let mut out = String::from(
-        "# scikit-learn's names, and their places here\n\nEvery public class and function of scikit-learn 1.9. Estimators \
-         have the same name here: [Models](models.md) lists their parameters.\n",
-    );
+    let mut out = String::from("# scikit-learn's names, and their places here\n\n");
+    out.push_str(&wrapped(
+        "Every public class and function of scikit-learn 1.9. Estimators have the same name here: [Models](models.md) \
+         lists their parameters.",
+    ));
     for (module, names) in &names {
         let _ = write!(out, "\n## {module}\n\n| scikit-learn | here |\n|---|---|\n");
         let mut absent = Vec::new();

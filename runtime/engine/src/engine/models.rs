@@ -336,8 +336,8 @@ impl Engine {
         results::predictions(self.with_threads(task, work)?, training.classes.as_ref())
     }
 
-    /// Trains on the first rows of each training set and scores: a row for each number of rows and fold, with the
-    /// number in the first column.
+    /// Trains on the first rows of each training set and scores. The table has a row for each number of rows and fold,
+    /// with the number in the first column.
     ///
     /// # Errors
     /// As [`Engine::cross_validate`], and if a number does not fit the rows.

@@ -89,12 +89,12 @@ pub fn fit(params: &params::AgglomerativeClustering, data: &Data, run: &Run<'_>)
 }
 
 /// The distances of all pairs: for each row those to the later ones.
-struct Condensed {
+struct CondensedDistances {
     rows: usize,
     values: Vec<f64>,
 }
 
-impl Condensed {
+impl CondensedDistances {
     #[inline]
     fn place(&self, a: usize, b: usize) -> usize {
         let (a, b) = if a < b { (a, b) } else { (b, a) };
@@ -107,7 +107,7 @@ impl Condensed {
     }
 }
 
-fn pairwise(data: &Data, metric: Metric) -> Condensed {
+fn pairwise(data: &Data, metric: Metric) -> CondensedDistances {
     let rows = data.rows;
     let (points, width) = match metric {
         // Compared as directions, which have one value more.
@@ -134,7 +134,7 @@ fn pairwise(data: &Data, metric: Metric) -> Condensed {
             };
         }
     });
-    Condensed { rows, values }
+    CondensedDistances { rows, values }
 }
 
 /// How the distance of a merged cluster follows from those of its parts.
@@ -150,7 +150,7 @@ fn updated(linkage: &str) -> fn(f64, f64, f64, [f64; 3]) -> f64 {
 }
 
 /// Follows nearest neighbours until two clusters are nearest to each other, and merges them.
-fn chain(rows: usize, mut distances: Condensed, linkage: &str, run: &Run<'_>) -> Result<Vec<Merge>, Error> {
+fn chain(rows: usize, mut distances: CondensedDistances, linkage: &str, run: &Run<'_>) -> Result<Vec<Merge>, Error> {
     let update = updated(linkage);
     let mut sizes = vec![1.0; rows];
     let mut path: Vec<usize> = Vec::new();
@@ -201,7 +201,7 @@ fn chain(rows: usize, mut distances: Condensed, linkage: &str, run: &Run<'_>) ->
 }
 
 /// The edges of the minimum spanning tree in the order in which Prim's algorithm finds them.
-fn spanning_tree(rows: usize, distances: &Condensed, run: &Run<'_>) -> Result<Vec<Merge>, Error> {
+fn spanning_tree(rows: usize, distances: &CondensedDistances, run: &Run<'_>) -> Result<Vec<Merge>, Error> {
     let mut nearest = vec![f64::INFINITY; rows];
     let mut open: Vec<usize> = (1..rows).collect();
     let mut merges = Vec::with_capacity(rows - 1);

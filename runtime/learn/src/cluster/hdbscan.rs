@@ -68,7 +68,7 @@ pub fn fit(params: &params::HDBSCAN, data: &Data, run: &Run<'_>) -> Result<Hdbsc
     let mut merges = spanning_tree(&index, metric, &cores, params.alpha, run)?;
     merges.sort_by(|a, b| a.distance.total_cmp(&b.distance));
     number(&mut merges, data.rows);
-    let tree = Condensed::new(&merges, data.rows, params.min_cluster_size);
+    let tree = CondensedTree::new(&merges, data.rows, params.min_cluster_size);
     let clusters = tree.selected(params);
     let (labels, probabilities) = tree.labels(&clusters, params);
     Ok(Hdbscan { labels: Tensor::vector(labels), probabilities: Tensor::vector(probabilities) })
@@ -147,7 +147,7 @@ fn number(merges: &mut [Merge], rows: usize) {
 }
 
 /// The tree of the clusters that have enough rows.
-struct Condensed {
+struct CondensedTree {
     rows: usize,
     edges: Vec<Edge>,
     /// For each cluster its parent, the lambda of its birth, its size, its children and its stability.
@@ -158,9 +158,9 @@ struct Condensed {
     stabilities: Vec<f64>,
 }
 
-impl Condensed {
+impl CondensedTree {
     fn new(merges: &[Merge], rows: usize, min_cluster_size: usize) -> Self {
-        let mut tree = Condensed {
+        let mut tree = CondensedTree {
             rows,
             edges: Vec::new(),
             parents: vec![0],

@@ -57,7 +57,7 @@ pub fn fit(params: &params::LocalOutlierFactor, data: &Data, run: &Run<'_>) -> R
     run.stage("neighbours");
     let mut nearest = points.search(data, NeighborSearch::Count(count + 1), run, Ok)?;
     nearest.par_iter_mut().enumerate().for_each(|(row, list)| {
-        // Of many equal rows the row itself may be missing.
+        // The row itself may be missing among many equal rows.
         let own = list.iter().position(|(_, other)| *other as usize == row);
         list.remove(own.unwrap_or(list.len() - 1));
     });

@@ -1,4 +1,4 @@
-//! What the estimators of outliers share: labels, shares of outliers and percentiles.
+//! Parts that the estimators of outliers share: labels, shares of outliers and percentiles.
 
 use onrush_wire::learn::Param;
 

@@ -9,16 +9,16 @@ use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::inside::{has_proba, response};
 use crate::estimators::{
-    Calibrated, CalibratedPart, Calibrator, FittedModel, Response, Trainer, one_of_two, scores_of,
+    CalibratedClassifier, CalibratedPart, Calibrator, FittedModel, Response, Trainer, one_of_two, scores_of,
 };
 use crate::params::CalibratedClassifierCV;
 use crate::run::Run;
 use crate::split::{RowSplit, splits};
 use crate::tensor::Tensor;
 
-/// Trains a classifier for each fold and calibrates it on the other rows; or calibrates one classifier of all rows on
-/// the scores of all folds.
-pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<Calibrated, Error> {
+/// Trains a classifier for each fold and calibrates it on the other rows. Or it calibrates one classifier of all rows
+/// on the scores of all folds.
+pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<CalibratedClassifier, Error> {
     if spec.parts.is_empty() {
         return Err(Error::new(ErrorKind::Parts, "CalibratedClassifierCV has no estimator: expected a classifier"));
     }
@@ -39,7 +39,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<
         true => by_fold(&inner, &params.method, data, &splits, run, fit)?,
         false => vec![of_all_rows(&inner, &params.method, data, &splits, run, fit)?],
     };
-    Ok(Calibrated { parts, classes: data.classes.len() })
+    Ok(CalibratedClassifier { parts, classes: data.classes.len() })
 }
 
 fn by_fold(

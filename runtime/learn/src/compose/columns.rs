@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use onrush_wire::learn::Spec;
 
-use super::{Transformed, distinct_names, transformer};
+use super::{TransformedRows, distinct_names, transformer};
 use crate::check;
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
@@ -26,7 +26,7 @@ pub fn fit_transform(
     data: &Data,
     run: &Run<'_>,
     fit: Trainer<'_>,
-) -> Result<(ColumnModels, Transformed), Error> {
+) -> Result<(ColumnModels, TransformedRows), Error> {
     distinct_names(spec)?;
     if data.rows == 0 {
         return Err(Error::new(ErrorKind::NoRows, format!("{} got no rows", spec.estimator)));
@@ -88,7 +88,7 @@ pub fn fit_transform(
         return Err(Error::new(ErrorKind::DuplicateColumn, format!("two transformers make the column `{name}`"))
             .help("rename the transformer, or a feature first"));
     }
-    Ok((models, Transformed { dense: outputs.into_iter().map(|c| c.values).collect(), sparse }))
+    Ok((models, TransformedRows { dense: outputs.into_iter().map(|c| c.values).collect(), sparse }))
 }
 
 /// The positions of columns by their names.

@@ -1,5 +1,5 @@
-//! Trainings on several sets of rows: several at the same time if there are few rows, and predictions of rows that a
-//! model was not trained on (`sklearn.model_selection.cross_val_predict`).
+//! Trainings on several sets of rows, at the same time if there are few rows. Predictions of rows that a model was not
+//! trained on (`sklearn.model_selection.cross_val_predict`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use onrush_wire::learn::Spec;
 
-use super::{Transformed, distinct_names, transformer};
+use super::{TransformedRows, distinct_names, transformer};
 use crate::check::is_passthrough_or_drop;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -29,12 +29,12 @@ pub fn fit_transform(
     data: &Data,
     run: &Run<'_>,
     fit: Trainer<'_>,
-) -> Result<(Pipeline, Transformed), Error> {
+) -> Result<(Pipeline, TransformedRows), Error> {
     let (mut steps, data) = before_last(spec, data, run, fit)?;
     let Some(last) = spec.parts.last().filter(|part| !is_passthrough_or_drop(&part.spec)) else {
         let Data { features, sparse, .. } = data.into_owned();
         let dense = features.into_iter().map(|c| c.values).collect();
-        return Ok((Pipeline { steps }, Transformed { dense, sparse }));
+        return Ok((Pipeline { steps }, TransformedRows { dense, sparse }));
     };
     let (fitted, values) = super::transform_training(&last.spec, &data, run, fit).map_err(|e| inside(&last.name, e))?;
     steps.push((last.name.clone(), fitted));

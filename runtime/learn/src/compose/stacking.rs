@@ -15,7 +15,7 @@ use crate::params;
 use crate::run::Run;
 use crate::split::splits;
 
-/// Trains the estimators on all rows, then on the rows of each fold, then the final one on the answers for the rows
+/// Trains the estimators on all rows, then on the rows of each fold. The final one learns from the answers for the rows
 /// that they were not trained on.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<Stacking, Error> {
     let members = members(spec)?;

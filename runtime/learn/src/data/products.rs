@@ -8,7 +8,7 @@ use super::Data;
 use super::sparse::Sparse;
 
 /// The dense features and then the sparse ones, as compressed rows and as compressed columns.
-pub struct Products<'a> {
+pub struct FeatureProducts<'a> {
     rows: Cow<'a, Sparse>,
     /// For each column where it starts in `places` and `values`, and the end of the last one.
     starts: Vec<usize>,
@@ -19,7 +19,7 @@ pub struct Products<'a> {
 /// Rows or columns of a task.
 const CHUNK: usize = 512;
 
-impl<'a> Products<'a> {
+impl<'a> FeatureProducts<'a> {
     pub fn new(data: &'a Data) -> Self {
         let rows = data.all_sparse();
         let mut starts = vec![0_usize; data.total_width() + 1];
@@ -37,7 +37,7 @@ impl<'a> Products<'a> {
                 *at += 1;
             }
         }
-        Products { rows, starts, places, values }
+        FeatureProducts { rows, starts, places, values }
     }
 
     /// How many rows there are.

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::pca::{Projection, check_count, components};
 use crate::data::Data;
-use crate::data::products::Products;
+use crate::data::products::FeatureProducts;
 use crate::error::{Error, ErrorKind};
 use crate::params;
 use crate::random::Mt19937;
@@ -23,7 +23,7 @@ const ARPACK: usize = 50;
 pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> Result<Projection, Error> {
     let (n, d, k) = (data.rows, data.total_width(), params.n_components);
     check_count(k, n, d)?;
-    let x = Products::new(data);
+    let x = FeatureProducts::new(data);
     let is_wide = n < d;
     // `forth` multiplies with the rows, or with their transpose if there are fewer rows than features.
     let forth = |q: &Matrix| product(&x, q, is_wide);
@@ -66,7 +66,7 @@ pub fn truncated(params: &params::TruncatedSVD, data: &Data, run: &Run<'_>) -> R
 }
 
 /// The rows, or their transpose, times a matrix.
-fn product(x: &Products<'_>, with: &Matrix, transposed: bool) -> Matrix {
+fn product(x: &FeatureProducts<'_>, with: &Matrix, transposed: bool) -> Matrix {
     let columns: Vec<Vec<f64>> = (0..with.columns)
         .into_par_iter()
         .map(|c| if transposed { x.transposed_times(with.column(c)) } else { x.times(with.column(c)) })

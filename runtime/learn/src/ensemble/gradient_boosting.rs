@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use onrush_wire::learn::{Detail, Param, Size};
 
-use super::losses::{Loss, Targets};
+use super::losses::{BoostingLoss, Targets};
 use super::model::{GradientBoosted, points};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -65,13 +65,13 @@ pub fn classifier(
 ) -> Result<GradientBoosted, Error> {
     let classes = data.classes.len();
     let loss = match (params.loss.as_str(), classes) {
-        ("exponential", 2) => Loss::Exponential,
+        ("exponential", 2) => BoostingLoss::Exponential,
         ("exponential", _) => {
             let message = format!("`loss` is exponential, and `{}` has {classes} classes: expected 2", data.target);
             return Err(Error::new(ErrorKind::Parameter, message).help("take the loss \"log_loss\""));
         }
-        (_, 2) => Loss::Binary,
-        _ => Loss::Classes(classes),
+        (_, 2) => BoostingLoss::Binary,
+        _ => BoostingLoss::Classes(classes),
     };
     fit(&params.into(), loss, data, run)
 }
@@ -90,15 +90,15 @@ pub fn regressor(
         return Err(Error::new(ErrorKind::Parameter, format!("`alpha` is {alpha}: above 0 and below 1")));
     }
     let loss = match params.loss.as_str() {
-        "absolute_error" => Loss::AbsoluteError,
-        "huber" => Loss::Huber(alpha),
-        "quantile" => Loss::Quantile(alpha),
-        _ => Loss::SquaredError,
+        "absolute_error" => BoostingLoss::AbsoluteError,
+        "huber" => BoostingLoss::Huber(alpha),
+        "quantile" => BoostingLoss::Quantile(alpha),
+        _ => BoostingLoss::SquaredError,
     };
     fit(&params.into(), loss, data, run)
 }
 
-fn fit(params: &GradientParams, loss: Loss, data: &Data, run: &Run<'_>) -> Result<GradientBoosted, Error> {
+fn fit(params: &GradientParams, loss: BoostingLoss, data: &Data, run: &Run<'_>) -> Result<GradientBoosted, Error> {
     let wrong = |message: String| Err(Error::new(ErrorKind::Parameter, message));
     if params.subsample <= 0.0 {
         return wrong(format!("`subsample` is {}: above 0 and at most 1", params.subsample));
@@ -123,7 +123,7 @@ fn fit(params: &GradientParams, loss: Loss, data: &Data, run: &Run<'_>) -> Resul
 /// A training while it goes on.
 struct Boosting<'a> {
     params: &'a GradientParams,
-    loss: Loss,
+    loss: BoostingLoss,
     data: &'a Data,
     /// Rows of early stopping.
     held: Option<&'a Data>,
@@ -149,7 +149,12 @@ fn targets(data: &Data) -> Targets<'_> {
 }
 
 impl<'a> Boosting<'a> {
-    fn new(params: &'a GradientParams, loss: Loss, data: &'a Data, held: Option<&'a Data>) -> Result<Self, Error> {
+    fn new(
+        params: &'a GradientParams,
+        loss: BoostingLoss,
+        data: &'a Data,
+        held: Option<&'a Data>,
+    ) -> Result<Self, Error> {
         let baseline = match params.init {
             Some(_) => vec![0.0; loss.outputs()],
             None => loss.constant(targets(data)),

@@ -11,7 +11,7 @@ use crate::sums;
 
 /// A loss as a function of the target and of raw predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Loss {
+pub enum BoostingLoss {
     SquaredError,
     AbsoluteError,
     /// The share of the residuals that are squared.
@@ -52,11 +52,11 @@ fn weighted_quantile(pairs: &mut [(f64, f64)], share: f64) -> f64 {
     quantile::weighted(pairs, std::iter::once(share), false)[0]
 }
 
-impl Loss {
+impl BoostingLoss {
     /// Raw predictions of a row.
     pub fn outputs(self) -> usize {
         match self {
-            Loss::Classes(count) => count,
+            BoostingLoss::Classes(count) => count,
             _ => 1,
         }
     }
@@ -64,35 +64,35 @@ impl Loss {
     /// Classes. 0 for a regressor.
     pub fn classes(self) -> usize {
         match self {
-            Loss::Classes(count) => count,
-            Loss::Binary | Loss::Exponential => 2,
+            BoostingLoss::Classes(count) => count,
+            BoostingLoss::Binary | BoostingLoss::Exponential => 2,
             _ => 0,
         }
     }
 
     /// The factor of the losses that scikit-learn reports: two of them are halved inside.
     fn factor(self) -> f64 {
-        if matches!(self, Loss::SquaredError | Loss::Binary) { 2.0 } else { 1.0 }
+        if matches!(self, BoostingLoss::SquaredError | BoostingLoss::Binary) { 2.0 } else { 1.0 }
     }
 
     /// The constant raw predictions before the first round: those of scikit-learn's dummy estimators.
     pub fn constant(self, rows: Targets<'_>) -> Vec<f64> {
-        let share = if let Loss::Quantile(share) = self { share } else { 0.5 };
+        let share = if let BoostingLoss::Quantile(share) = self { share } else { 0.5 };
         match self {
-            Loss::SquaredError => vec![sums::mean(rows.y, rows.weight)],
-            Loss::AbsoluteError | Loss::Huber(_) | Loss::Quantile(_) => match rows.weight {
+            BoostingLoss::SquaredError => vec![sums::mean(rows.y, rows.weight)],
+            BoostingLoss::AbsoluteError | BoostingLoss::Huber(_) | BoostingLoss::Quantile(_) => match rows.weight {
                 None => quantile::percentiles(&mut rows.y.to_vec(), &[100.0 * share], quantile::Method::Linear),
                 Some(weight) => {
                     let mut pairs: Vec<(f64, f64)> = rows.y.iter().copied().zip(weight.iter().copied()).collect();
                     vec![weighted_quantile(&mut pairs, share)]
                 }
             },
-            Loss::Binary | Loss::Exponential => {
+            BoostingLoss::Binary | BoostingLoss::Exponential => {
                 let p = sums::mean(rows.y, rows.weight).clamp(f64::EPSILON, 1.0 - f64::EPSILON);
                 let logit = (p / (1.0 - p)).ln();
-                vec![if self == Loss::Binary { logit } else { 0.5 * logit }]
+                vec![if self == BoostingLoss::Binary { logit } else { 0.5 * logit }]
             }
-            Loss::Classes(count) => {
+            BoostingLoss::Classes(count) => {
                 let log_share = |class: usize| {
                     let is: Vec<f64> = rows.y.iter().map(|y| f64::from(u8::from(*y as usize == class))).collect();
                     sums::mean(&is, rows.weight).clamp(f64::EPSILON, 1.0 - f64::EPSILON).ln()
@@ -106,7 +106,7 @@ impl Loss {
 
     /// The residual from which a Huber loss grows linearly. 0 for other losses.
     pub fn delta(self, rows: Targets<'_>, raw: &[Vec<f64>]) -> f64 {
-        let Loss::Huber(share) = self else { return 0.0 };
+        let BoostingLoss::Huber(share) = self else { return 0.0 };
         let pair = |row: usize| ((rows.y[row] - raw[0][row]).abs(), rows.weight_of(row));
         let mut pairs: Vec<(f64, f64)> = (0..rows.y.len()).map(pair).collect();
         weighted_quantile(&mut pairs, share)
@@ -114,7 +114,7 @@ impl Loss {
 
     /// Writes the negative gradients of all rows, output after output.
     pub fn gradients(self, y: &[f64], raw: &[Vec<f64>], delta: f64, gradient: &mut [Vec<f64>]) {
-        if let Loss::Classes(_) = self {
+        if let BoostingLoss::Classes(_) = self {
             let totals = log_sums(raw, y.len());
             gradient.par_iter_mut().zip(raw).enumerate().for_each(|(class, (gradient, raw))| {
                 for (row, g) in gradient.iter_mut().enumerate() {
@@ -135,25 +135,25 @@ impl Loss {
 
     fn negative_gradient(self, y: f64, raw: f64, delta: f64) -> f64 {
         match self {
-            Loss::SquaredError => y - raw,
-            Loss::AbsoluteError => {
+            BoostingLoss::SquaredError => y - raw,
+            BoostingLoss::AbsoluteError => {
                 if raw > y {
                     -1.0
                 } else {
                     1.0
                 }
             }
-            Loss::Quantile(share) => {
+            BoostingLoss::Quantile(share) => {
                 if y >= raw {
                     share
                 } else {
                     share - 1.0
                 }
             }
-            Loss::Huber(_) => (y - raw).clamp(-delta, delta),
-            Loss::Binary => y - logistic(raw),
-            Loss::Exponential => y * (-raw).exp() - (1.0 - y) * raw.exp(),
-            Loss::Classes(_) => 0.0,
+            BoostingLoss::Huber(_) => (y - raw).clamp(-delta, delta),
+            BoostingLoss::Binary => y - logistic(raw),
+            BoostingLoss::Exponential => y * (-raw).exp() - (1.0 - y) * raw.exp(),
+            BoostingLoss::Classes(_) => 0.0,
         }
     }
 
@@ -168,11 +168,11 @@ impl Loss {
         (leaf_of, leaves): (&[u32], usize),
     ) -> Option<Vec<f64>> {
         match self {
-            Loss::SquaredError => None,
-            Loss::Binary | Loss::Classes(_) | Loss::Exponential => {
+            BoostingLoss::SquaredError => None,
+            BoostingLoss::Binary | BoostingLoss::Classes(_) | BoostingLoss::Exponential => {
                 Some(self.newton_steps(rows, output, gradient, (leaf_of, leaves)))
             }
-            Loss::AbsoluteError | Loss::Quantile(_) | Loss::Huber(_) => {
+            BoostingLoss::AbsoluteError | BoostingLoss::Quantile(_) | BoostingLoss::Huber(_) => {
                 let mut of_leaf: Vec<Vec<(f64, f64)>> = vec![Vec::new(); leaves];
                 for (row, leaf) in leaf_of.iter().enumerate() {
                     if let Some(pairs) = of_leaf.get_mut(*leaf as usize) {
@@ -200,14 +200,14 @@ impl Loss {
                     let Some([first, second, total]) = sums.get_mut(leaf_of[row] as usize) else { continue };
                     let (g, w, y) = (gradient[row], rows.weight_of(row), rows.y[row]);
                     let hessian = match self {
-                        Loss::Exponential => {
+                        BoostingLoss::Exponential => {
                             if y == 0.0 {
                                 -g
                             } else {
                                 g
                             }
                         }
-                        Loss::Classes(_) => {
+                        BoostingLoss::Classes(_) => {
                             let p = f64::from(u8::from(y as usize == output)) - g;
                             p * (1.0 - p)
                         }
@@ -224,7 +224,7 @@ impl Loss {
                 a
             },
         );
-        let factor = if let Loss::Classes(count) = self { (count as f64 - 1.0) / count as f64 } else { 1.0 };
+        let factor = if let BoostingLoss::Classes(count) = self { (count as f64 - 1.0) / count as f64 } else { 1.0 };
         let step = |[first, second, total]: [f64; 3]| {
             let (first, second) = (factor * (first / total), second / total);
             // A leaf whose probabilities are 0 or 1 does not move.
@@ -239,8 +239,8 @@ impl Loss {
             return 0.0;
         }
         match self {
-            Loss::Quantile(share) => weighted_quantile(pairs, share),
-            Loss::Huber(_) => {
+            BoostingLoss::Quantile(share) => weighted_quantile(pairs, share),
+            BoostingLoss::Huber(_) => {
                 let median = weighted_quantile(pairs, 0.5);
                 let term = |(r, w): &(f64, f64)| w * (r - median).signum() * (r - median).abs().min(delta);
                 let total: f64 = pairs.iter().map(|(_, w)| w).sum();
@@ -269,32 +269,32 @@ impl Loss {
         let r = raw[0][row];
         let residual = (y - r).abs();
         match self {
-            Loss::SquaredError => 0.5 * residual * residual,
-            Loss::AbsoluteError => residual,
-            Loss::Quantile(share) => {
+            BoostingLoss::SquaredError => 0.5 * residual * residual,
+            BoostingLoss::AbsoluteError => residual,
+            BoostingLoss::Quantile(share) => {
                 if y >= r {
                     share * residual
                 } else {
                     (1.0 - share) * residual
                 }
             }
-            Loss::Huber(_) if residual <= delta => 0.5 * residual * residual,
-            Loss::Huber(_) => delta * (residual - 0.5 * delta),
+            BoostingLoss::Huber(_) if residual <= delta => 0.5 * residual * residual,
+            BoostingLoss::Huber(_) => delta * (residual - 0.5 * delta),
             // log(1 + exp(r)) without overflow.
-            Loss::Binary => r.max(0.0) + (-r.abs()).exp().ln_1p() - y * r,
-            Loss::Exponential => y * (-r).exp() + (1.0 - y) * r.exp(),
-            Loss::Classes(_) => log_sum(raw, row) - raw[y as usize][row],
+            BoostingLoss::Binary => r.max(0.0) + (-r.abs()).exp().ln_1p() - y * r,
+            BoostingLoss::Exponential => y * (-r).exp() + (1.0 - y) * r.exp(),
+            BoostingLoss::Classes(_) => log_sum(raw, row) - raw[y as usize][row],
         }
     }
 
     /// Appends the predictions of a row: the value, or the probability of each class.
     pub fn predict(self, raw: &[f64], out: &mut Vec<f64>) {
         match self {
-            Loss::Binary | Loss::Exponential => {
-                let p = logistic(if self == Loss::Binary { raw[0] } else { 2.0 * raw[0] });
+            BoostingLoss::Binary | BoostingLoss::Exponential => {
+                let p = logistic(if self == BoostingLoss::Binary { raw[0] } else { 2.0 * raw[0] });
                 out.extend([1.0 - p, p]);
             }
-            Loss::Classes(_) => {
+            BoostingLoss::Classes(_) => {
                 let most = raw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 let sum: f64 = raw.iter().map(|r| (r - most).exp()).sum();
                 out.extend(raw.iter().map(|r| (r - most).exp() / sum));

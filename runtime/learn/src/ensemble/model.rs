@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::losses::Loss;
+use super::losses::BoostingLoss;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -13,7 +13,7 @@ use crate::trees::tree::Trees;
 /// A boosted model. The values of leaves contain the learning rate.
 #[derive(Serialize, Deserialize)]
 pub struct GradientBoosted {
-    pub loss: Loss,
+    pub loss: BoostingLoss,
     /// Raw predictions before the first tree.
     pub baseline: Tensor,
     /// Trees of the first round, then of the second one: as many for each round as there are raw predictions.
@@ -111,7 +111,7 @@ impl Model for GradientBoosted {
         let wrong = |what: &str| Err(Error::new(ErrorKind::ModelFile, what.to_string()));
         let count = self.loss.outputs();
         let is_known = match self.loss {
-            Loss::Classes(count) => count > 2,
+            BoostingLoss::Classes(count) => count > 2,
             _ => true,
         };
         if self.loss.classes() != classes || !is_known {

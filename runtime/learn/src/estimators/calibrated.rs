@@ -12,7 +12,7 @@ use crate::trees::forest::{columns, outputs};
 
 /// The mean of calibrated classifiers.
 #[derive(Serialize, Deserialize)]
-pub struct Calibrated {
+pub struct CalibratedClassifier {
     pub(crate) parts: Vec<CalibratedPart>,
     pub(crate) classes: usize,
 }
@@ -111,7 +111,7 @@ impl CalibratedPart {
     }
 }
 
-impl Calibrated {
+impl CalibratedClassifier {
     /// Parameters of the calibrators as a frame: slopes and intercepts, or the points of lines.
     fn frame(&self, classes: &[String]) -> Attribute {
         let (mut folds, mut names) = (Vec::new(), Vec::new());
@@ -144,7 +144,7 @@ impl Calibrated {
     }
 }
 
-impl Model for Calibrated {
+impl Model for CalibratedClassifier {
     fn outputs(&self, _: &[Field]) -> Vec<Role> {
         outputs(self.classes)
     }

@@ -99,8 +99,8 @@ impl FittedModel {
         self.model().apply(&*self.ready(&data)?, wanted)
     }
 
-    /// Rows with the features in the order of the training as the model takes them inside of another one, checked:
-    /// with dense columns if it does not take sparse ones.
+    /// Checked rows as the model takes them inside of another one. The features are in the order of the training, and
+    /// dense if it does not take sparse ones.
     ///
     /// # Errors
     /// If a value cannot be used, or there are too many dense columns.

@@ -50,7 +50,7 @@ pub struct ScorerTable {
     pub name: String,
     /// Trials x folds: NaN for a fold that did not run.
     pub test: Tensor,
-    /// The same of the training rows. `None` unless asked for.
+    /// Scores of the training rows. `None` unless asked for.
     pub train: Option<Tensor>,
 }
 

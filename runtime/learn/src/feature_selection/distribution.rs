@@ -15,8 +15,8 @@ pub fn f_tail(f: f64, numerator: f64, denominator: f64) -> f64 {
     incomplete_beta(0.5 * denominator, 0.5 * numerator, denominator / all, numerator * f / all)
 }
 
-/// The probability that a chi-squared with `df` degrees of freedom exceeds `x`: the regularised upper incomplete gamma
-/// function, by its series or its continued fraction (DLMF 8.7.1 and 8.9.2, evaluated by Lentz's method).
+/// The probability that a chi-squared with `df` degrees of freedom exceeds `x`. It is the regularised upper incomplete
+/// gamma function, by its series or its continued fraction (DLMF 8.7.1 and 8.9.2, evaluated by Lentz's method).
 pub fn chi2_tail(x: f64, df: f64) -> f64 {
     if x.is_nan() || df <= 0.0 {
         return f64::NAN;

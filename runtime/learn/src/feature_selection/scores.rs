@@ -14,7 +14,7 @@ use crate::run::Run;
 use crate::sums;
 
 /// The score of each feature, dense ones first. NaN is not defined.
-pub struct Scores {
+pub struct FeatureScores {
     pub scores: Vec<f64>,
     /// `None`: the score has no p-value.
     pub pvalues: Option<Vec<f64>>,
@@ -24,20 +24,20 @@ pub struct Scores {
 ///
 /// # Errors
 /// If the target does not fit the function, and for `chi2` if a value is negative.
-pub fn score(name: &str, data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
+pub fn score(name: &str, data: &Data, run: &Run<'_>) -> Result<FeatureScores, Error> {
     if data.y.len() != data.rows {
         let error = Error::new(ErrorKind::NoTarget, format!("`{name}` needs a target"));
         return Err(error.help("name it: `.fit(&frame, \"target\")`"));
     }
     match name {
         "f_regression" => f_regression(data, run),
-        "r_regression" => Ok(Scores { scores: correlations(data, run)?, pvalues: None }),
+        "r_regression" => Ok(FeatureScores { scores: correlations(data, run)?, pvalues: None }),
         "chi2" => chi2(data, run),
         "mutual_info_classif" => {
-            Ok(Scores { scores: mutual::with_classes(data, &Classes::of(name, data)?, run)?, pvalues: None })
+            Ok(FeatureScores { scores: mutual::with_classes(data, &Classes::of(name, data)?, run)?, pvalues: None })
         }
         "mutual_info_regression" => {
-            Ok(Scores { scores: mutual::with_numbers(data, &numbers(data)?, run)?, pvalues: None })
+            Ok(FeatureScores { scores: mutual::with_numbers(data, &numbers(data)?, run)?, pvalues: None })
         }
         _ => f_classif(data, run),
     }
@@ -145,7 +145,7 @@ fn sparse_by_class(classes: &Classes, sparse: &Sparse) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// F of the one-way analysis of variance of each feature over the classes.
-fn f_classif(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
+fn f_classif(data: &Data, run: &Run<'_>) -> Result<FeatureScores, Error> {
     let classes = Classes::of("f_classif", data)?;
     let rows = data.rows as f64;
     let (between, within) = (classes.counts.len() as f64 - 1.0, rows - classes.counts.len() as f64);
@@ -171,11 +171,11 @@ fn f_classif(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
         scores.extend((0..width).map(|j| f(&mut sums.iter().skip(j).step_by(width).copied(), squares[j])));
     }
     let pvalues = scores.par_iter().map(|f| f_tail(*f, between, within)).collect();
-    Ok(Scores { scores, pvalues: Some(pvalues) })
+    Ok(FeatureScores { scores, pvalues: Some(pvalues) })
 }
 
 /// Chi-squared of the sums by class against those that independence of the classes would give.
-fn chi2(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
+fn chi2(data: &Data, run: &Run<'_>) -> Result<FeatureScores, Error> {
     let classes = Classes::of("chi2", data)?;
     let rows = data.rows as f64;
     let negative = |name: &str, value: f64| {
@@ -209,7 +209,7 @@ fn chi2(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
     }
     let df = classes.counts.len() as f64 - 1.0;
     let pvalues = scores.par_iter().map(|x| chi2_tail(*x, df)).collect();
-    Ok(Scores { scores, pvalues: Some(pvalues) })
+    Ok(FeatureScores { scores, pvalues: Some(pvalues) })
 }
 
 /// Pearson's r of each feature and the target. 0 for a constant feature or target.
@@ -276,7 +276,7 @@ fn moments(values: &[f64], y: &[f64], shift: f64) -> Moments {
 
 /// F of the regression of the target on each feature. A constant feature has F 0 and p 1. One that determines the
 /// target has the largest number and p 0, also if r is above 1 by a rounding error.
-fn f_regression(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
+fn f_regression(data: &Data, run: &Run<'_>) -> Result<FeatureScores, Error> {
     let df = data.rows as f64 - 2.0;
     let f = |r: f64| {
         let square = r * r;
@@ -288,5 +288,5 @@ fn f_regression(data: &Data, run: &Run<'_>) -> Result<Scores, Error> {
         }
     };
     let (scores, pvalues) = correlations(data, run)?.into_par_iter().map(f).unzip();
-    Ok(Scores { scores, pvalues: Some(pvalues) })
+    Ok(FeatureScores { scores, pvalues: Some(pvalues) })
 }

@@ -4,7 +4,7 @@ use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::scores::{self, Scores};
+use super::scores::{self, FeatureScores};
 use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -120,7 +120,7 @@ fn best(name: &str, value: &Param, data: &Data) -> Result<Rule, Error> {
 }
 
 fn select(score: &str, rule: &Rule, data: &Data, run: &Run<'_>) -> Result<Univariate, Error> {
-    let Scores { scores, pvalues } = scores::score(score, data, run)?;
+    let FeatureScores { scores, pvalues } = scores::score(score, data, run)?;
     let kept = kept(score, rule, &scores, pvalues.as_deref())?;
     let terms = data.sparse.as_ref().map_or_else(Vec::new, |sparse| sparse.names.to_vec());
     Ok(Univariate { scores: Tensor::vector(scores), pvalues: pvalues.map(Tensor::vector), kept, terms })

@@ -11,7 +11,7 @@ use onrush_wire::learn::{Param, Spec};
 use serde_json::json;
 
 pub use self::json::CatboostForest;
-use super::library::{LibraryForest, LibraryModel, Training, params};
+use super::library::{LibraryForest, LibraryModel, LibraryTraining, params};
 use super::packed;
 use super::worker::Library;
 use crate::data::Data;
@@ -58,8 +58,8 @@ const ALIASES: [(&str, &str); 31] = [
 /// Trains `CatBoostClassifier` or `CatBoostRegressor`. NaN is missing. A missing category is the category `nan`.
 ///
 /// # Errors
-/// If the library is missing or refuses the training, if a parameter or the data are not what it takes, and if the
-/// user stops the training.
+/// If the library is missing or refuses the training. If a parameter or the data are not what it takes. If the user
+/// stops the training.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<LibraryModel, Error> {
     let loss = spec.param("loss_function").to_string();
     let name = loss.split(':').next().unwrap_or_default();
@@ -77,7 +77,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<LibraryModel, Erro
         Param::Int(rounds) => usize::try_from(rounds).unwrap_or(1),
         _ => 1,
     };
-    let training = Training {
+    let training = LibraryTraining {
         library: Library::Catboost,
         kind: if data.classes.is_empty() { "regressor" } else { "classifier" },
         params,

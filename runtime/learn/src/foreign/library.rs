@@ -100,7 +100,7 @@ impl LibraryForest {
 }
 
 /// A training of a library: what of a specification is not the same for all.
-pub struct Training<'a> {
+pub struct LibraryTraining<'a> {
     pub library: Library,
     /// `classifier`, `regressor` or `ranker`.
     pub kind: &'a str,
@@ -116,7 +116,7 @@ pub struct Training<'a> {
     pub named_categories: bool,
 }
 
-impl Training<'_> {
+impl LibraryTraining<'_> {
     /// Trains on rows, with the evaluation sets in `data.eval`.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use onrush_wire::learn::{Param, Spec};
 use serde_json::{Value, json};
 
 pub use self::text::LightgbmForest;
-use super::library::{LibraryForest, LibraryModel, Training, params, value_of};
+use super::library::{LibraryForest, LibraryModel, LibraryTraining, params, value_of};
 use super::packed;
 use super::worker::Library;
 use crate::check::nearest;
@@ -86,8 +86,8 @@ const REGRESSION: [&str; 14] = [
 /// Trains `LGBMClassifier`, `LGBMRegressor` or `LGBMRanker`. NaN is missing. Categories are split as sets.
 ///
 /// # Errors
-/// If the library is missing or refuses the training, if a parameter or the data are not what it takes, and if the
-/// user stops the training.
+/// If the library is missing or refuses the training. If a parameter or the data are not what it takes. If the user
+/// stops the training.
 pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<LibraryModel, Error> {
     let (kind, default) = match (spec.estimator.as_str(), data.classes.len()) {
         ("LGBMClassifier", 0..=2) => ("classifier", "binary"),
@@ -122,7 +122,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<LibraryModel, Erro
         _ => 1,
     };
     let importance = spec.param("importance_type").to_string();
-    let training = Training {
+    let training = LibraryTraining {
         library: Library::Lightgbm,
         kind,
         params,

@@ -36,7 +36,7 @@ pub struct Optimum {
 /// called after each iteration with the values so far.
 ///
 /// # Errors
-/// Those of `at` and `shown`.
+/// Errors of `at` and `shown`.
 pub fn newton(
     start: Vec<f64>,
     (max_iter, tol): (usize, f64),

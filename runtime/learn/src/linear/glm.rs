@@ -16,7 +16,7 @@ use super::design::{Design, add, blocks, intercept, mirror, shape, sum_chunks};
 use super::{finite, scores};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
-use crate::minimize::{End, Limits, minimize};
+use crate::minimize::{End, MinimizeLimits, minimize};
 use crate::model::{Attribute, Field, LinearScores, Link, Model, Role};
 use crate::params;
 use crate::run::Run;
@@ -209,7 +209,7 @@ fn fit(
         (end.x, end.gradient, end.converged)
     } else {
         let at = |params: &[f64]| problem.at(params, false, run).map(|at| (at.value, at.gradient));
-        let limits = Limits { max_iter, max_fun: usize::MAX, gradient: tol, decrease: 64.0 * f64::EPSILON };
+        let limits = MinimizeLimits { max_iter, max_fun: usize::MAX, gradient: tol, decrease: 64.0 * f64::EPSILON };
         let end = minimize(start, &limits, at, |_, loss| show(loss))?;
         (end.x, problem.slope(&end.gradient), matches!(end.end, End::Converged | End::Stuck))
     };

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::logistic::{LogisticEnd, Settings, show};
 use super::newton::DECREASE;
 use crate::data::Data;
-use crate::data::products::Products;
+use crate::data::products::FeatureProducts;
 use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 use crate::sums::dot;
@@ -22,7 +22,7 @@ const ROWS: usize = 512;
 
 /// Rows, their classes and a penalty. Parameters lie feature by feature, with one for each output, the intercepts last.
 struct Problem<'a> {
-    x: Products<'a>,
+    x: FeatureProducts<'a>,
     y: &'a [f64],
     /// Weights of rows as shares of their sum.
     share: Vec<f64>,
@@ -56,7 +56,7 @@ pub fn logistic(
         return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: at least one must be above 0"));
     }
     let problem = Problem {
-        x: Products::new(data),
+        x: FeatureProducts::new(data),
         y: &data.y,
         share: (0..data.rows).map(|i| weight.map_or(1.0, |w| w[i]) / total).collect(),
         outputs: if data.classes.len() == 2 { 1 } else { data.classes.len() },
@@ -286,7 +286,7 @@ fn conjugate(
 /// # Errors
 /// If the user stops the work, or all weights are 0.
 pub fn ridge(data: &Data, alpha: f64, centre: bool, run: &Run<'_>) -> Result<(Vec<f64>, f64, Vec<String>), Error> {
-    let x = Products::new(data);
+    let x = FeatureProducts::new(data);
     let weight: Vec<f64> = (0..data.rows).map(|i| data.weight_of(i)).collect();
     let total: f64 = weight.iter().sum();
     if total <= 0.0 {

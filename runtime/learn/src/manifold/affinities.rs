@@ -26,7 +26,7 @@ pub(super) struct Affinities {
 }
 
 impl Affinities {
-    /// Of the `count` nearest other rows of each row.
+    /// The affinities to the `count` nearest other rows of each row.
     ///
     /// # Errors
     /// If the user stops the work.
@@ -39,7 +39,7 @@ impl Affinities {
         run.stage("probabilities of the neighbours");
         nearest.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, lists)| {
             for (row, list) in (chunk * CHUNK..).zip(lists) {
-                // Of many equal rows the row itself may be missing.
+                // The row itself may be missing among many equal rows.
                 let own = list.iter().position(|(_, other)| *other as usize == row);
                 list.remove(own.unwrap_or(list.len() - 1));
                 conditional(list, perplexity.ln());

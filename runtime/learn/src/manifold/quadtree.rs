@@ -2,7 +2,7 @@
 //! Hut, Nature 1986).
 //!
 //! The points are sorted by their Morton code, so that each cell is a range of points. The points of a small cell share
-//! a walk through the tree: a cell stands for its points if it is small for all of them. Forces are sums in the order
+//! a walk through the tree. A cell stands for its points if it is small for all of them. Forces are sums in the order
 //! of the tree, the same on any number of threads.
 
 use rayon::prelude::*;
@@ -43,7 +43,7 @@ struct Cell<const D: usize> {
 }
 
 /// Points in cells.
-pub(super) struct Tree<const D: usize> {
+pub(super) struct Quadtree<const D: usize> {
     /// The numbers of the points in the order of the tree.
     order: Vec<u32>,
     /// The points in this order.
@@ -62,7 +62,7 @@ pub(super) struct Repulsion<const D: usize> {
     pub sum: f64,
 }
 
-impl<const D: usize> Tree<D> {
+impl<const D: usize> Quadtree<D> {
     pub fn new(points: &[[f64; D]]) -> Self {
         let (mut low, mut high) = ([f64::INFINITY; D], [f64::NEG_INFINITY; D]);
         for point in points {
@@ -87,7 +87,7 @@ impl<const D: usize> Tree<D> {
         let mut sorted: Vec<(u64, u32)> = coded.collect();
         sorted.par_sort_unstable();
         let order: Vec<u32> = sorted.iter().map(|(_, row)| *row).collect();
-        let mut tree = Tree {
+        let mut tree = Quadtree {
             points: order.iter().map(|row| points[*row as usize]).collect(),
             order,
             codes: sorted.into_iter().map(|(code, _)| code).collect(),
@@ -179,7 +179,7 @@ impl<const D: usize> Interactions<D> {
     }
 
     /// Walks through the tree, and fills the last lanes up with masses of 0.
-    fn collect(&mut self, tree: &Tree<D>, group: &[[f64; D]], square: f64) {
+    fn collect(&mut self, tree: &Quadtree<D>, group: &[[f64; D]], square: f64) {
         self.places.iter_mut().for_each(Vec::clear);
         self.masses.clear();
         let (mut low, mut high) = (group[0], group[0]);

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::affinities::Affinities;
-use super::quadtree::{Tree, kernel};
+use super::quadtree::{Quadtree, kernel};
 use crate::data::Data;
 use crate::decomposition::pca;
 use crate::error::{Error, ErrorKind};
@@ -260,7 +260,7 @@ impl<const D: usize> Descent<'_, D> {
     fn gradient(&self, exaggeration: f64, with_divergence: bool) -> (Vec<[f64; D]>, Option<f64>) {
         let degrees = D.saturating_sub(1).max(1) as f64;
         let factor = 2.0 * (degrees + 1.0) / degrees;
-        let repulsion = Tree::new(&self.places).repulsion(self.angle);
+        let repulsion = Quadtree::new(&self.places).repulsion(self.angle);
         let sum = repulsion.sum;
         let mut gradient = repulsion.forces;
         let parts: Vec<f64> = gradient

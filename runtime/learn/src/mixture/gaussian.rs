@@ -1,8 +1,8 @@
 //! Mixtures of normal distributions by expectation maximisation (Dempster, Laird and Rubin 1977), as in
 //! `sklearn/mixture/_gaussian_mixture.py`.
 //!
-//! Each pass over the rows computes the responsibilities and the sums of the next step at once: second moments are
-//! those around the old means, corrected for the new ones.
+//! Each pass over the rows computes the responsibilities and the sums of the next step at once. Second-order sums are
+//! taken around the old means, and corrected for the new ones.
 
 use onrush_dense::{self as dense, Matrix};
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ pub struct Components {
     pub means: Tensor,
     /// By [`Form`]: components x features x features, features x features, components x features, or components.
     pub covariances: Tensor,
-    /// Of the same shape: inverses of the Cholesky factors, row after row, or of the standard deviations.
+    /// The same shape: inverses of the Cholesky factors, row after row, or of the standard deviations.
     pub factors: Tensor,
 }
 
@@ -106,7 +106,7 @@ pub fn fit(params: &params::GaussianMixture, data: &Data, run: &Run<'_>) -> Resu
         return Err(Error::new(ErrorKind::Parameter, message).help("set `n_components` to a smaller number"));
     }
     let form = Form::of(&params.covariance_type);
-    let given = Given::of(params, width)?;
+    let given = GivenParameters::of(params, width)?;
     let total = match form {
         Form::Tied => {
             let mean = data.means();
@@ -142,12 +142,12 @@ pub fn fit(params: &params::GaussianMixture, data: &Data, run: &Run<'_>) -> Resu
 }
 
 /// First values that the user gives.
-struct Given {
+struct GivenParameters {
     weights: Option<Vec<f64>>,
     means: Option<Vec<f64>>,
 }
 
-impl Given {
+impl GivenParameters {
     fn of(params: &params::GaussianMixture, width: usize) -> Result<Self, Error> {
         let list = |name: &str, values: &Option<params::Floats>, wanted: usize, what: &str| match values {
             Some(values) if values.len() != wanted || values.iter().any(|v| !v.is_finite()) => {
@@ -165,7 +165,7 @@ impl Given {
             }
         }
         let what = "the means of the components one after the other";
-        Ok(Given { weights, means: list("means_init", &params.means_init, count * width, what)? })
+        Ok(GivenParameters { weights, means: list("means_init", &params.means_init, count * width, what)? })
     }
 }
 
@@ -176,7 +176,7 @@ struct Moments {
     weights: Vec<f64>,
     /// components x features: sums of the features minus the shift of the component.
     sums: Vec<f64>,
-    /// Second moments around the shift: components x features x features, or components x features.
+    /// Sums of products around the shift: components x features x features, or components x features.
     squares: Vec<f64>,
 }
 
@@ -203,7 +203,7 @@ struct Fitting<'a> {
 
 impl Fitting<'_> {
     /// The components before the first iteration.
-    fn start(&self, init: &str, seed: u32, given: &Given, run: &Run<'_>) -> Result<Components, Error> {
+    fn start(&self, init: &str, seed: u32, given: &GivenParameters, run: &Run<'_>) -> Result<Components, Error> {
         run.stage("first components");
         let (data, count, width) = (self.data, self.count, self.data.width());
         let mut random = Mt19937::new(seed);

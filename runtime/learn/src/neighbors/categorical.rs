@@ -33,8 +33,8 @@ const MOST_CATEGORIES: f64 = 1_048_576.0;
 /// Trains `CategoricalNB`.
 ///
 /// # Errors
-/// If a number is not the number of a category, or the priors do not fit the classes. If all weights are 0, or a category
-/// would have the probability 0.
+/// If a number is not the number of a category, or the priors do not fit the classes. If all weights are 0, or a
+/// category would have the probability 0.
 pub fn fit(params: &params::CategoricalNB, data: &Data, run: &Run<'_>) -> Result<CategoricalNb, Error> {
     let classes = data.classes.len();
     let codes: Vec<u32> = data.y.iter().map(|class| *class as u32).collect();

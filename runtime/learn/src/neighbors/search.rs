@@ -181,7 +181,7 @@ impl Index {
     /// and rows, by distance and then by row. Only a block of queries holds its neighbours at a time.
     ///
     /// # Errors
-    /// Those of `then`, and if the user stops the work.
+    /// Errors of `then`, and if the user stops the work.
     pub fn search<T: Send>(
         &self,
         queries: &[f64],

@@ -5,9 +5,9 @@ use crate::data::sparse::Sparse;
 use crate::error::{Error, ErrorKind};
 use crate::run::Run;
 
-/// The loss of a score `p` and a target `y`. Targets of classifiers are -1 and 1, for [`Loss::Log`] 0 and 1.
+/// The loss of a score `p` and a target `y`. Targets of classifiers are -1 and 1, for [`DescentLoss::Log`] 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub enum DescentLoss {
     /// The hinge loss with its margin. 0 is the perceptron.
     Hinge(f64),
     SquaredHinge,
@@ -19,22 +19,22 @@ pub enum Loss {
     SquaredInsensitive(f64),
 }
 
-impl Loss {
+impl DescentLoss {
     #[inline(always)]
     fn value(self, y: f64, p: f64) -> f64 {
         match self {
-            Loss::Hinge(margin) => (margin - p * y).max(0.0),
-            Loss::SquaredHinge => (1.0 - p * y).max(0.0).powi(2),
-            Loss::ModifiedHuber if p * y < -1.0 => -4.0 * p * y,
-            Loss::ModifiedHuber => (1.0 - p * y).max(0.0).powi(2),
-            Loss::Log => (-p.abs()).exp().ln_1p() + p.max(0.0) - y * p,
-            Loss::Squared => 0.5 * (p - y) * (p - y),
-            Loss::Huber(delta) => match (y - p).abs() {
+            DescentLoss::Hinge(margin) => (margin - p * y).max(0.0),
+            DescentLoss::SquaredHinge => (1.0 - p * y).max(0.0).powi(2),
+            DescentLoss::ModifiedHuber if p * y < -1.0 => -4.0 * p * y,
+            DescentLoss::ModifiedHuber => (1.0 - p * y).max(0.0).powi(2),
+            DescentLoss::Log => (-p.abs()).exp().ln_1p() + p.max(0.0) - y * p,
+            DescentLoss::Squared => 0.5 * (p - y) * (p - y),
+            DescentLoss::Huber(delta) => match (y - p).abs() {
                 error if error <= delta => 0.5 * error * error,
                 error => delta * (error - 0.5 * delta),
             },
-            Loss::Insensitive(epsilon) => ((y - p).abs() - epsilon).max(0.0),
-            Loss::SquaredInsensitive(epsilon) => ((y - p).abs() - epsilon).max(0.0).powi(2),
+            DescentLoss::Insensitive(epsilon) => ((y - p).abs() - epsilon).max(0.0),
+            DescentLoss::SquaredInsensitive(epsilon) => ((y - p).abs() - epsilon).max(0.0).powi(2),
         }
     }
 
@@ -42,26 +42,26 @@ impl Loss {
     #[inline(always)]
     fn slope(self, y: f64, p: f64) -> f64 {
         match self {
-            Loss::Hinge(margin) => {
+            DescentLoss::Hinge(margin) => {
                 if p * y <= margin {
                     -y
                 } else {
                     0.0
                 }
             }
-            Loss::SquaredHinge => -2.0 * y * (1.0 - p * y).max(0.0),
-            Loss::ModifiedHuber if p * y < -1.0 => -4.0 * y,
-            Loss::ModifiedHuber => 2.0 * (1.0 - p * y).max(0.0) * -y,
-            Loss::Log if p > -37.0 => {
+            DescentLoss::SquaredHinge => -2.0 * y * (1.0 - p * y).max(0.0),
+            DescentLoss::ModifiedHuber if p * y < -1.0 => -4.0 * y,
+            DescentLoss::ModifiedHuber => 2.0 * (1.0 - p * y).max(0.0) * -y,
+            DescentLoss::Log if p > -37.0 => {
                 let small = (-p).exp();
                 ((1.0 - y) - y * small) / (1.0 + small)
             }
-            Loss::Log => p.exp() - y,
-            Loss::Squared => p - y,
-            Loss::Huber(delta) => (p - y).clamp(-delta, delta),
-            Loss::Insensitive(epsilon) if (y - p).abs() > epsilon => (p - y).signum(),
-            Loss::Insensitive(_) => 0.0,
-            Loss::SquaredInsensitive(epsilon) => {
+            DescentLoss::Log => p.exp() - y,
+            DescentLoss::Squared => p - y,
+            DescentLoss::Huber(delta) => (p - y).clamp(-delta, delta),
+            DescentLoss::Insensitive(epsilon) if (y - p).abs() > epsilon => (p - y).signum(),
+            DescentLoss::Insensitive(_) => 0.0,
+            DescentLoss::SquaredInsensitive(epsilon) => {
                 let error = p - y;
                 2.0 * (error - error.clamp(-epsilon, epsilon))
             }
@@ -90,8 +90,8 @@ impl Schedule {
 
 /// Parameters of a descent.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    pub loss: Loss,
+pub struct DescentPlan {
+    pub loss: DescentLoss,
     pub has_penalty: bool,
     pub alpha: f64,
     /// The share of the l1 penalty.
@@ -123,16 +123,16 @@ impl Source<'_> {
     pub fn dot(&self, row: usize, with: &[f64]) -> f64 {
         match self {
             Source::Dense(x) => Dense { x, width: with.len() }.dot(row, with),
-            Source::Mixed(x, sparse) => {
+            Source::MixedRow(x, sparse) => {
                 let dense = Dense { x, width: with.len() - sparse.width() };
-                Mixed { dense, sparse }.dot(row, with)
+                MixedRow { dense, sparse }.dot(row, with)
             }
         }
     }
 }
 
 /// The rows of a descent with their targets.
-pub struct Rows<'a> {
+pub struct DescentRows<'a> {
     pub source: &'a Source<'a>,
     /// All features.
     pub width: usize,
@@ -160,8 +160,8 @@ pub struct Descent {
 /// # Errors
 /// If a coefficient overflows, and if the user stops the work.
 pub fn descend(
-    plan: &Plan,
-    rows: &Rows<'_>,
+    plan: &DescentPlan,
+    rows: &DescentRows<'_>,
     seed: u32,
     score: &dyn Fn(&[f64], f64) -> f64,
     name: &str,
@@ -180,9 +180,9 @@ pub fn descend(
         }
         let sum = match rows.source {
             Source::Dense(x) => pass_over(plan, rows, Dense { x, width: rows.width }, &order, &mut state),
-            Source::Mixed(x, sparse) => {
+            Source::MixedRow(x, sparse) => {
                 let dense = Dense { x, width: rows.width - sparse.width() };
-                pass_over(plan, rows, Mixed { dense, sparse }, &order, &mut state)
+                pass_over(plan, rows, MixedRow { dense, sparse }, &order, &mut state)
             }
         };
         if !(state.intercept.is_finite() && state.w.iter().all(|w| w.is_finite())) {
@@ -255,7 +255,7 @@ impl Dense<'_> {
     }
 }
 
-/// The sum of products, one after another as in scikit-learn: the first steps are so large that another order of the
+/// The sum of products, one after another as in scikit-learn. The first steps are so large that another order of the
 /// sum would end in other coefficients.
 #[inline(always)]
 fn product(a: &[f64], b: &[f64]) -> f64 {
@@ -314,12 +314,12 @@ impl Features for Dense<'_> {
 }
 
 #[derive(Clone, Copy)]
-struct Mixed<'a> {
+struct MixedRow<'a> {
     dense: Dense<'a>,
     sparse: &'a Sparse,
 }
 
-impl Features for Mixed<'_> {
+impl Features for MixedRow<'_> {
     #[inline(always)]
     fn dot(self, row: usize, w: &[f64]) -> f64 {
         let (first, rest) = w.split_at(self.dense.width);
@@ -385,7 +385,7 @@ struct State {
 }
 
 impl State {
-    fn new(plan: &Plan, width: usize) -> Self {
+    fn new(plan: &DescentPlan, width: usize) -> Self {
         let typical = (1.0 / plan.alpha.sqrt()).sqrt();
         let first = typical / plan.loss.slope(1.0, -typical).max(1.0);
         State {
@@ -465,7 +465,7 @@ impl State {
 }
 
 /// A pass over the rows in their order: the sum of the objective.
-fn pass_over<X: Features>(plan: &Plan, rows: &Rows<'_>, x: X, order: &[u32], state: &mut State) -> f64 {
+fn pass_over<X: Features>(plan: &DescentPlan, rows: &DescentRows<'_>, x: X, order: &[u32], state: &mut State) -> f64 {
     let mut sum = 0.0;
     let (is_scored, is_passive) = (!rows.held.is_empty(), plan.schedule.is_passive());
     let l1 = plan.l1_ratio;
@@ -514,7 +514,7 @@ fn pass_over<X: Features>(plan: &Plan, rows: &Rows<'_>, x: X, order: &[u32], sta
 
 /// The size of a step along a row. `None`: scikit-learn leaves the row out.
 #[inline(always)]
-fn size<X: Features>(plan: &Plan, x: X, row: usize, (y, p): (f64, f64), eta: f64) -> Option<f64> {
+fn size<X: Features>(plan: &DescentPlan, x: X, row: usize, (y, p): (f64, f64), eta: f64) -> Option<f64> {
     const MOST: f64 = 1e12;
     let size = match plan.schedule {
         Schedule::Pa1 => {
@@ -531,7 +531,7 @@ fn size<X: Features>(plan: &Plan, x: X, row: usize, (y, p): (f64, f64), eta: f64
         }
     };
     Some(match plan.loss {
-        Loss::Hinge(_) => size * y,
+        DescentLoss::Hinge(_) => size * y,
         _ if y - p < 0.0 => -size,
         _ => size,
     })

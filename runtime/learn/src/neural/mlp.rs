@@ -5,13 +5,13 @@ use onrush_wire::learn::{Detail, Param, Size};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::network::{Activation, Chunk, Network, Output, Rows, chunk_rows};
-use super::optimizer::{Kind, Optimizer, Rate};
+use super::network::{Activation, Chunk, Network, NetworkRows, OutputUnit, chunk_rows};
+use super::optimizer::{Optimizer, OptimizerKind, Rate};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::classification::accuracy;
 use crate::metrics::regression::r2;
-use crate::minimize::{DECREASE, End, Limits, minimize};
+use crate::minimize::{DECREASE, End, MinimizeLimits, minimize};
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params;
 use crate::random::Mt19937;
@@ -25,7 +25,7 @@ pub struct Perceptrons {
     /// Units of each layer: features, hidden layers, outputs.
     pub sizes: Vec<usize>,
     pub hidden: Activation,
-    pub output: Output,
+    pub output: OutputUnit,
     /// Classes. 0 for a regressor.
     pub classes: usize,
     /// The weights of all layers, input after input, then the intercepts of all layers.
@@ -82,7 +82,7 @@ const MOST_PARAMETERS: usize = 1 << 27;
 /// # Errors
 /// As [`regressor`].
 pub fn classifier(params: &params::MLPClassifier, data: &Data, run: &Run<'_>) -> Result<Perceptrons, Error> {
-    let output = if data.classes.len() == 2 { Output::Logistic } else { Output::Softmax };
+    let output = if data.classes.len() == 2 { OutputUnit::Logistic } else { OutputUnit::Softmax };
     fit(&params.into(), output, data, run)
 }
 
@@ -98,10 +98,10 @@ pub fn regressor(params: &params::MLPRegressor, data: &Data, run: &Run<'_>) -> R
             format!("the target `{}` has the value {y}, and `loss` poisson takes values of at least 0", data.target);
         return Err(Error::new(ErrorKind::Target, message));
     }
-    fit(&params.into(), if is_poisson { Output::Exp } else { Output::Identity }, data, run)
+    fit(&params.into(), if is_poisson { OutputUnit::Exp } else { OutputUnit::Identity }, data, run)
 }
 
-fn fit(params: &MlpParams, output: Output, data: &Data, run: &Run<'_>) -> Result<Perceptrons, Error> {
+fn fit(params: &MlpParams, output: OutputUnit, data: &Data, run: &Run<'_>) -> Result<Perceptrons, Error> {
     if data.weight.as_ref().is_some_and(|w| w.iter().sum::<f64>() <= 0.0) {
         return Err(Error::new(ErrorKind::Weight, "the sample weights are all 0: expected at least one above 0"));
     }
@@ -133,7 +133,7 @@ fn fit(params: &MlpParams, output: Output, data: &Data, run: &Run<'_>) -> Result
 }
 
 /// The layers that the parameters describe.
-fn network(params: &MlpParams, output: Output, data: &Data) -> Result<Network, Error> {
+fn network(params: &MlpParams, output: OutputUnit, data: &Data) -> Result<Network, Error> {
     let hidden = match &params.hidden_layer_sizes {
         Param::List(sizes) => sizes.iter().map(params::count).collect(),
         size => params::count(size).map(|size| vec![size]),
@@ -145,7 +145,7 @@ fn network(params: &MlpParams, output: Output, data: &Data) -> Result<Network, E
         );
         return Err(Error::new(ErrorKind::Parameter, message));
     };
-    let outputs = if output == Output::Softmax { data.classes.len() } else { 1 };
+    let outputs = if output == OutputUnit::Softmax { data.classes.len() } else { 1 };
     let sizes: Vec<usize> = std::iter::once(data.width()).chain(hidden).chain([outputs]).collect();
     if parameters(&sizes).is_none_or(|count| count > MOST_PARAMETERS) {
         let layers: Vec<String> = sizes.iter().map(ToString::to_string).collect();
@@ -193,14 +193,14 @@ struct Training<'a> {
 
 /// The rows of a chunk, gathered.
 #[derive(Default)]
-struct Gathered {
+struct GatheredRows {
     x: Vec<f64>,
     y: Vec<f64>,
     weight: Vec<f64>,
 }
 
 /// Held-out rows.
-struct Held {
+struct HeldRows {
     x: Vec<f64>,
     y: Vec<f64>,
     weight: Option<Vec<f64>>,
@@ -220,7 +220,7 @@ impl Training<'_> {
                 let range = c * rows..((c + 1) * rows).min(data.rows);
                 let weight = data.weight.as_ref().map(|w| &w[range.clone()]);
                 let x = &self.x[range.start * features..range.end * features];
-                network.pass(weights, Rows { x, y: &data.y[range], weight }, chunk);
+                network.pass(weights, NetworkRows { x, y: &data.y[range], weight }, chunk);
             });
             let total: f64 = chunks.iter().map(|c| c.weight).sum();
             let mut gradient = vec![0.0; weights.len()];
@@ -242,8 +242,12 @@ impl Training<'_> {
             self.show(iteration, &losses, &[]);
             self.run.check(|| format!("{iteration} of {} iterations", params.max_iter))
         };
-        let limits =
-            Limits { max_iter: params.max_iter, max_fun: params.max_fun, gradient: params.tol, decrease: DECREASE };
+        let limits = MinimizeLimits {
+            max_iter: params.max_iter,
+            max_fun: params.max_fun,
+            gradient: params.tol,
+            decrease: DECREASE,
+        };
         let found = minimize(start, &limits, objective, shown)?;
         self.check_finite(found.value, &found.x, found.iterations)?;
         let why = match found.end {
@@ -325,10 +329,10 @@ impl Training<'_> {
         Ok(())
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> OptimizerKind {
         let params = self.params;
         match params.solver.as_str() {
-            "sgd" => Kind::Sgd {
+            "sgd" => OptimizerKind::Sgd {
                 momentum: params.momentum,
                 is_nesterov: params.nesterovs_momentum,
                 rate: match params.learning_rate.as_str() {
@@ -337,7 +341,7 @@ impl Training<'_> {
                     _ => Rate::Constant,
                 },
             },
-            _ => Kind::Adam { beta_1: params.beta_1, beta_2: params.beta_2, epsilon: params.epsilon },
+            _ => OptimizerKind::Adam { beta_1: params.beta_1, beta_2: params.beta_2, epsilon: params.epsilon },
         }
     }
 
@@ -360,7 +364,7 @@ impl Training<'_> {
     }
 
     /// The rows to train on in their order, and those of early stopping.
-    fn held_out(&self, random: &mut Mt19937) -> Result<(Vec<usize>, Option<Held>), Error> {
+    fn held_out(&self, random: &mut Mt19937) -> Result<(Vec<usize>, Option<HeldRows>), Error> {
         let data = self.data;
         if !self.params.early_stopping {
             return Ok(((0..data.rows).collect(), None));
@@ -374,13 +378,13 @@ impl Training<'_> {
         }
         let stratify = (data.classes.len() == 2).then_some(&data.y[..]);
         let (train, test) = train_test_split_with(data.rows, Size::Share(share), stratify, random)?;
-        let mut rows = Gathered::default();
+        let mut rows = GatheredRows::default();
         self.gather(&test, &mut rows);
         let weight = data.weight.is_some().then_some(rows.weight);
-        Ok((train, Some(Held { x: rows.x, y: rows.y, weight })))
+        Ok((train, Some(HeldRows { x: rows.x, y: rows.y, weight })))
     }
 
-    fn gather(&self, rows: &[usize], to: &mut Gathered) {
+    fn gather(&self, rows: &[usize], to: &mut GatheredRows) {
         let width = self.network.features();
         to.x.clear();
         rows.iter().for_each(|row| to.x.extend_from_slice(&self.x[row * width..(row + 1) * width]));
@@ -398,17 +402,17 @@ impl Training<'_> {
         rows: &[usize],
         weights: &mut [f64],
         optimizer: &mut Optimizer,
-        (gathered, chunks): &mut (Vec<Gathered>, Vec<Chunk>),
+        (gathered, chunks): &mut (Vec<GatheredRows>, Vec<Chunk>),
     ) -> Result<f64, Error> {
         let size = chunk_rows(rows.len());
         let count = rows.len().div_ceil(size);
-        gathered.resize_with(count.max(gathered.len()), Gathered::default);
+        gathered.resize_with(count.max(gathered.len()), GatheredRows::default);
         chunks.resize_with(count.max(chunks.len()), Chunk::default);
         let parts = rows.par_chunks(size).zip(gathered.par_iter_mut()).zip(chunks.par_iter_mut());
         parts.for_each(|((rows, gathered), chunk)| {
             self.gather(rows, gathered);
             let weight = self.data.weight.is_some().then_some(&gathered.weight[..]);
-            self.network.pass(weights, Rows { x: &gathered.x, y: &gathered.y, weight }, chunk);
+            self.network.pass(weights, NetworkRows { x: &gathered.x, y: &gathered.y, weight }, chunk);
         });
         let chunks = &chunks[..count];
         let total: f64 = chunks.iter().map(|c| c.weight).sum();
@@ -423,7 +427,7 @@ impl Training<'_> {
     }
 
     /// Accuracy or r2.
-    fn score(&self, weights: &[f64], held: &Held) -> f64 {
+    fn score(&self, weights: &[f64], held: &HeldRows) -> f64 {
         let out = self.network.predict(weights, &held.x);
         let predicted = predictions(self.network.output, &out, self.network.outputs());
         let weight = held.weight.as_deref();
@@ -470,11 +474,11 @@ fn curves(losses: &[f64], scores: &[f64]) -> Vec<(String, Vec<(f64, f64)>)> {
 }
 
 /// The positions of the classes, or the values, from outputs row after row.
-fn predictions(output: Output, out: &[f64], outputs: usize) -> Vec<f64> {
+fn predictions(output: OutputUnit, out: &[f64], outputs: usize) -> Vec<f64> {
     match output {
-        Output::Identity | Output::Exp => out.to_vec(),
-        Output::Logistic => out.iter().map(|p| f64::from(u8::from(*p > 0.5))).collect(),
-        Output::Softmax => out
+        OutputUnit::Identity | OutputUnit::Exp => out.to_vec(),
+        OutputUnit::Logistic => out.iter().map(|p| f64::from(u8::from(*p > 0.5))).collect(),
+        OutputUnit::Softmax => out
             .chunks_exact(outputs)
             .map(|row| (1..outputs).fold(0, |best, c| if row[c] > row[best] { c } else { best }) as f64)
             .collect(),
@@ -537,8 +541,8 @@ impl Model for Perceptrons {
         let out = network.predict(&self.params.data, &data.row_major());
         let column = |position: &usize| match (*position, self.output) {
             (0, _) => predictions(self.output, &out, outputs),
-            (1, Output::Logistic) => out.iter().map(|p| 1.0 - p).collect(),
-            (_, Output::Logistic) => out.clone(),
+            (1, OutputUnit::Logistic) => out.iter().map(|p| 1.0 - p).collect(),
+            (_, OutputUnit::Logistic) => out.clone(),
             (class, _) => out.iter().skip(class - 1).step_by(outputs).copied().collect(),
         };
         Ok(wanted.iter().map(column).collect())
@@ -571,9 +575,9 @@ impl Model for Perceptrons {
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::new(ErrorKind::ModelFile, what));
         let outputs = match self.output {
-            Output::Logistic if classes == 2 => 1,
-            Output::Softmax if classes > 2 => classes,
-            Output::Identity | Output::Exp if classes == 0 => 1,
+            OutputUnit::Logistic if classes == 2 => 1,
+            OutputUnit::Softmax if classes > 2 => classes,
+            OutputUnit::Identity | OutputUnit::Exp if classes == 0 => 1,
             _ => return wrong(format!("an output {:?} for {classes} classes", self.output)),
         };
         let sizes = &self.sizes;

@@ -20,7 +20,7 @@ pub enum Activation {
 
 /// The activation of the last layer, with its loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Output {
+pub enum OutputUnit {
     /// Half the squared error.
     Identity,
     /// The log loss of the second of two classes.
@@ -37,12 +37,12 @@ pub struct Network {
     /// Units of each layer: features, hidden layers, outputs.
     pub sizes: Vec<usize>,
     pub hidden: Activation,
-    pub output: Output,
+    pub output: OutputUnit,
 }
 
 /// Rows with their targets.
 #[derive(Clone, Copy)]
-pub struct Rows<'a> {
+pub struct NetworkRows<'a> {
     /// Row after row.
     pub x: &'a [f64],
     /// The value, or the position of the class.
@@ -149,7 +149,7 @@ impl Network {
     }
 
     /// The losses and gradients of a chunk of rows, without the penalty.
-    pub fn pass(&self, params: &[f64], rows: Rows<'_>, chunk: &mut Chunk) {
+    pub fn pass(&self, params: &[f64], rows: NetworkRows<'_>, chunk: &mut Chunk) {
         let (depth, count) = (self.depth(), rows.y.len());
         chunk.layers.resize_with(depth, Vec::new);
         for layer in 0..depth {
@@ -266,13 +266,13 @@ impl Activation {
     }
 }
 
-impl Output {
+impl OutputUnit {
     fn apply(self, values: &mut [f64], units: usize) {
         match self {
-            Output::Identity => {}
-            Output::Logistic => values.iter_mut().for_each(|v| *v = expit(*v)),
-            Output::Exp => values.iter_mut().for_each(|v| *v = v.exp()),
-            Output::Softmax => {
+            OutputUnit::Identity => {}
+            OutputUnit::Logistic => values.iter_mut().for_each(|v| *v = expit(*v)),
+            OutputUnit::Exp => values.iter_mut().for_each(|v| *v = v.exp()),
+            OutputUnit::Softmax => {
                 for row in values.chunks_exact_mut(units) {
                     let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                     row.iter_mut().for_each(|v| *v = (*v - largest).exp());
@@ -284,13 +284,13 @@ impl Output {
     }
 
     /// Turns the outputs into weighted slopes of the loss before the activation, and gives the weighted loss.
-    fn differences(self, outputs: &mut [f64], units: usize, rows: Rows<'_>) -> f64 {
+    fn differences(self, outputs: &mut [f64], units: usize, rows: NetworkRows<'_>) -> f64 {
         let mut sum = 0.0;
         for (i, (row, y)) in outputs.chunks_exact_mut(units).zip(rows.y).enumerate() {
             let weight = rows.weight.map_or(1.0, |w| w[i]);
             sum += weight * self.loss(row, *y);
             match self {
-                Output::Softmax => row[*y as usize] -= 1.0,
+                OutputUnit::Softmax => row[*y as usize] -= 1.0,
                 _ => row[0] -= y,
             }
             if rows.weight.is_some() {
@@ -304,12 +304,12 @@ impl Output {
     fn loss(self, row: &[f64], y: f64) -> f64 {
         let clipped = |p: f64| if p.is_nan() { p } else { p.clamp(f64::EPSILON, 1.0 - f64::EPSILON) };
         match self {
-            Output::Identity => 0.5 * (y - row[0]) * (y - row[0]),
-            Output::Logistic if y > 0.5 => -clipped(row[0]).ln(),
-            Output::Logistic => -(1.0 - clipped(row[0])).ln(),
-            Output::Softmax => -clipped(row[y as usize]).ln(),
-            Output::Exp if y == 0.0 => row[0],
-            Output::Exp => y * (y / row[0]).ln() - y + row[0],
+            OutputUnit::Identity => 0.5 * (y - row[0]) * (y - row[0]),
+            OutputUnit::Logistic if y > 0.5 => -clipped(row[0]).ln(),
+            OutputUnit::Logistic => -(1.0 - clipped(row[0])).ln(),
+            OutputUnit::Softmax => -clipped(row[y as usize]).ln(),
+            OutputUnit::Exp if y == 0.0 => row[0],
+            OutputUnit::Exp => y * (y / row[0]).ln() - y + row[0],
         }
     }
 }
@@ -333,18 +333,18 @@ mod tests {
     fn gradients_are_the_slopes_of_the_loss() {
         let x = [0.3, -1.2, 0.8, 1.1, 0.4, -0.7, -0.2, 0.9, 1.5];
         for (hidden, output, y) in [
-            (Activation::Tanh, Output::Softmax, [0.0, 2.0, 1.0]),
-            (Activation::Logistic, Output::Logistic, [0.0, 1.0, 1.0]),
-            (Activation::Relu, Output::Identity, [0.5, -2.0, 1.0]),
-            (Activation::Identity, Output::Exp, [0.0, 2.0, 1.0]),
+            (Activation::Tanh, OutputUnit::Softmax, [0.0, 2.0, 1.0]),
+            (Activation::Logistic, OutputUnit::Logistic, [0.0, 1.0, 1.0]),
+            (Activation::Relu, OutputUnit::Identity, [0.5, -2.0, 1.0]),
+            (Activation::Identity, OutputUnit::Exp, [0.0, 2.0, 1.0]),
         ] {
-            let outputs = if output == Output::Softmax { 3 } else { 1 };
+            let outputs = if output == OutputUnit::Softmax { 3 } else { 1 };
             let network = Network { sizes: vec![3, 4, 2, outputs], hidden, output };
             let params: Vec<f64> = (0..network.parameters()).map(|i| (i as f64 * 1.7).sin() * 0.8).collect();
             let weight = Some(&[1.0, 0.5, 2.0][..]);
             let mut chunk = Chunk::default();
             let mut at = |params: &[f64]| {
-                network.pass(params, Rows { x: &x, y: &y, weight }, &mut chunk);
+                network.pass(params, NetworkRows { x: &x, y: &y, weight }, &mut chunk);
                 (chunk.loss, chunk.gradient.clone())
             };
             let (_, gradient) = at(&params);

@@ -14,7 +14,7 @@ pub enum Rate {
 
 /// How a gradient becomes a step.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum OptimizerKind {
     /// Adam (Kingma and Ba 2015).
     Adam { beta_1: f64, beta_2: f64, epsilon: f64 },
     /// Momentum, and Nesterov's.
@@ -23,14 +23,14 @@ pub enum Kind {
 
 /// The state of an optimizer.
 pub struct Optimizer {
-    kind: Kind,
+    kind: OptimizerKind,
     initial: f64,
     rate: f64,
     /// Steps so far.
     steps: f64,
-    /// The first moments, or the velocities.
+    /// The mean gradients, or the velocities.
     first: Vec<f64>,
-    /// The second moments.
+    /// The mean squared gradients.
     second: Vec<f64>,
 }
 
@@ -38,7 +38,7 @@ pub struct Optimizer {
 const PART: usize = 16_384;
 
 impl Optimizer {
-    pub fn new(kind: Kind, initial: f64, parameters: usize) -> Self {
+    pub fn new(kind: OptimizerKind, initial: f64, parameters: usize) -> Self {
         // A velocity has no second moment, and the loop has one form.
         let moments = || vec![0.0; parameters];
         Optimizer { kind, initial, rate: initial, steps: 0.0, first: moments(), second: moments() }
@@ -49,7 +49,7 @@ impl Optimizer {
     pub fn step(&mut self, params: &mut [f64], chunks: &[Chunk], penalised: usize, alpha: f64, weight: f64) -> f64 {
         self.steps += 1.0;
         let steps = self.steps;
-        if let Kind::Adam { beta_1, beta_2, .. } = self.kind {
+        if let OptimizerKind::Adam { beta_1, beta_2, .. } = self.kind {
             self.rate = self.initial * (1.0 - beta_2.powf(steps)).sqrt() / (1.0 - beta_1.powf(steps));
         }
         let (kind, rate) = (self.kind, self.rate);
@@ -69,13 +69,13 @@ impl Optimizer {
             }
             let inputs = params.iter_mut().zip(&gradient).zip(first).zip(second);
             match kind {
-                Kind::Adam { beta_1, beta_2, epsilon } => inputs.for_each(|(((w, g), m), v)| {
+                OptimizerKind::Adam { beta_1, beta_2, epsilon } => inputs.for_each(|(((w, g), m), v)| {
                     let g = g / weight;
                     *m = beta_1 * *m + (1.0 - beta_1) * g;
                     *v = beta_2 * *v + (1.0 - beta_2) * (g * g);
                     *w += -rate * *m / (v.sqrt() + epsilon);
                 }),
-                Kind::Sgd { momentum, is_nesterov, .. } => inputs.for_each(|(((w, g), m), _)| {
+                OptimizerKind::Sgd { momentum, is_nesterov, .. } => inputs.for_each(|(((w, g), m), _)| {
                     let g = g / weight;
                     *m = momentum * *m - rate * g;
                     *w += if is_nesterov { momentum * *m - rate * g } else { *m };
@@ -90,7 +90,7 @@ impl Optimizer {
 
     /// After a pass over all rows, when `rows` rows were seen since the start.
     pub fn iteration_ends(&mut self, rows: f64) {
-        if let Kind::Sgd { rate: Rate::InvScaling { power }, .. } = self.kind {
+        if let OptimizerKind::Sgd { rate: Rate::InvScaling { power }, .. } = self.kind {
             self.rate = self.initial / (rows + 1.0).powf(power);
         }
     }
@@ -98,7 +98,7 @@ impl Optimizer {
     /// Whether the training ends if it no longer improves. The schedule `adaptive` goes on with a smaller rate.
     pub fn is_at_end(&mut self) -> bool {
         match self.kind {
-            Kind::Sgd { rate: Rate::Adaptive, .. } if self.rate > 1e-6 => {
+            OptimizerKind::Sgd { rate: Rate::Adaptive, .. } if self.rate > 1e-6 => {
                 self.rate /= 5.0;
                 false
             }

@@ -6,7 +6,7 @@ use onrush_wire::learn::{Param, Size};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::descent::{Descent, Loss, Plan, Rows, Schedule, Source, descend};
+use super::descent::{Descent, DescentLoss, DescentPlan, DescentRows, Schedule, Source, descend};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::linear::logistic::predicted;
@@ -52,7 +52,7 @@ pub struct Stochastic {
 
 /// The parameters of all estimators of this file.
 struct Settings<'a> {
-    plan: Plan,
+    plan: DescentPlan,
     early_stopping: bool,
     validation_fraction: f64,
     class_weight: &'a Param,
@@ -63,7 +63,7 @@ struct Settings<'a> {
 /// Gives the settings that all estimators of this file name in the same way.
 macro_rules! plan {
     ($params:ident, $loss:expr, $schedule:expr, $eta0:expr, $average:expr) => {
-        Plan {
+        DescentPlan {
             loss: $loss,
             has_penalty: false,
             alpha: 1.0,
@@ -104,10 +104,10 @@ pub fn classifier(params: &params::SGDClassifier, data: &Data, run: &Run<'_>) ->
     let loss = loss(&params.loss, params.epsilon);
     let schedule = schedule(&params.learning_rate, &params.loss, "hinge", params.alpha)?;
     let plan = plan!(params, loss, schedule, params.eta0, average(&params.average)?);
-    let plan = Plan { power: params.power_t, ..penalised(plan, &params.penalty, params.alpha, params.l1_ratio) };
+    let plan = DescentPlan { power: params.power_t, ..penalised(plan, &params.penalty, params.alpha, params.l1_ratio) };
     let probabilities = match loss {
-        Loss::Log => Probabilities::Logistic,
-        Loss::ModifiedHuber => Probabilities::Clipped,
+        DescentLoss::Log => Probabilities::Logistic,
+        DescentLoss::ModifiedHuber => Probabilities::Clipped,
         _ => Probabilities::None,
     };
     fit(&settings!(params, plan, &params.class_weight, probabilities), data, run)
@@ -121,7 +121,7 @@ pub fn regressor(params: &params::SGDRegressor, data: &Data, run: &Run<'_>) -> R
     let loss = loss(&params.loss, params.epsilon);
     let schedule = schedule(&params.learning_rate, &params.loss, "epsilon_insensitive", params.alpha)?;
     let plan = plan!(params, loss, schedule, params.eta0, average(&params.average)?);
-    let plan = Plan { power: params.power_t, ..penalised(plan, &params.penalty, params.alpha, params.l1_ratio) };
+    let plan = DescentPlan { power: params.power_t, ..penalised(plan, &params.penalty, params.alpha, params.l1_ratio) };
     fit(&settings!(params, plan, &Param::None, Probabilities::None), data, run)
 }
 
@@ -130,7 +130,7 @@ pub fn regressor(params: &params::SGDRegressor, data: &Data, run: &Run<'_>) -> R
 /// # Errors
 /// As [`passive_regressor`].
 pub fn perceptron(params: &params::Perceptron, data: &Data, run: &Run<'_>) -> Result<Stochastic, Error> {
-    let plan = plan!(params, Loss::Hinge(0.0), Schedule::Constant, params.eta0, 0);
+    let plan = plan!(params, DescentLoss::Hinge(0.0), Schedule::Constant, params.eta0, 0);
     let plan = penalised(plan, &params.penalty, params.alpha, params.l1_ratio);
     fit(&settings!(params, plan, &params.class_weight, Probabilities::None), data, run)
 }
@@ -145,7 +145,7 @@ pub fn passive_classifier(
     run: &Run<'_>,
 ) -> Result<Stochastic, Error> {
     let schedule = if params.loss == "hinge" { Schedule::Pa1 } else { Schedule::Pa2 };
-    let plan = plan!(params, Loss::Hinge(1.0), schedule, params.c, average(&params.average)?);
+    let plan = plan!(params, DescentLoss::Hinge(1.0), schedule, params.c, average(&params.average)?);
     fit(&settings!(params, plan, &params.class_weight, Probabilities::None), data, run)
 }
 
@@ -160,21 +160,21 @@ pub fn passive_regressor(
     run: &Run<'_>,
 ) -> Result<Stochastic, Error> {
     let schedule = if params.loss == "epsilon_insensitive" { Schedule::Pa1 } else { Schedule::Pa2 };
-    let plan = plan!(params, Loss::Insensitive(params.epsilon), schedule, params.c, average(&params.average)?);
+    let plan = plan!(params, DescentLoss::Insensitive(params.epsilon), schedule, params.c, average(&params.average)?);
     fit(&settings!(params, plan, &Param::None, Probabilities::None), data, run)
 }
 
-fn loss(name: &str, epsilon: f64) -> Loss {
+fn loss(name: &str, epsilon: f64) -> DescentLoss {
     match name {
-        "log_loss" => Loss::Log,
-        "modified_huber" => Loss::ModifiedHuber,
-        "squared_hinge" => Loss::SquaredHinge,
-        "perceptron" => Loss::Hinge(0.0),
-        "squared_error" => Loss::Squared,
-        "huber" => Loss::Huber(epsilon),
-        "epsilon_insensitive" => Loss::Insensitive(epsilon),
-        "squared_epsilon_insensitive" => Loss::SquaredInsensitive(epsilon),
-        _ => Loss::Hinge(1.0),
+        "log_loss" => DescentLoss::Log,
+        "modified_huber" => DescentLoss::ModifiedHuber,
+        "squared_hinge" => DescentLoss::SquaredHinge,
+        "perceptron" => DescentLoss::Hinge(0.0),
+        "squared_error" => DescentLoss::Squared,
+        "huber" => DescentLoss::Huber(epsilon),
+        "epsilon_insensitive" => DescentLoss::Insensitive(epsilon),
+        "squared_epsilon_insensitive" => DescentLoss::SquaredInsensitive(epsilon),
+        _ => DescentLoss::Hinge(1.0),
     }
 }
 
@@ -199,13 +199,13 @@ fn schedule(name: &str, loss: &str, passive: &str, alpha: f64) -> Result<Schedul
     })
 }
 
-fn penalised(plan: Plan, penalty: &str, alpha: f64, l1_ratio: f64) -> Plan {
+fn penalised(plan: DescentPlan, penalty: &str, alpha: f64, l1_ratio: f64) -> DescentPlan {
     let l1_ratio = match penalty {
         "l1" => 1.0,
         "elasticnet" => l1_ratio,
         _ => 0.0,
     };
-    Plan { has_penalty: penalty != "none", alpha, l1_ratio, ..plan }
+    DescentPlan { has_penalty: penalty != "none", alpha, l1_ratio, ..plan }
 }
 
 fn tolerance(tol: f64) -> Result<f64, Error> {
@@ -247,20 +247,20 @@ fn fit(settings: &Settings<'_>, data: &Data, run: &Run<'_>) -> Result<Stochastic
     let seed = params::seed(settings.random_state);
     let held = held_out(settings, data, seed)?;
     let source = match &data.sparse {
-        Some(sparse) => Source::Mixed(data.row_major(), sparse),
+        Some(sparse) => Source::MixedRow(data.row_major(), sparse),
         None => Source::Dense(data.row_major()),
     };
     let mut plan = settings.plan;
     plan.intercept_decay = if data.sparse.is_some() { SPARSE_INTERCEPT } else { 1.0 };
     let one = |y: &[f64], sides: (f64, f64), seed: u32, name: &str| {
         let weight = data.weight.as_deref();
-        let rows = Rows { source: &source, width, y, weight, sides, held: &held };
+        let rows = DescentRows { source: &source, width, y, weight, sides, held: &held };
         let is_classifier = !data.classes.is_empty();
         let score = |coef: &[f64], intercept: f64| score(&rows, is_classifier, coef, intercept);
         descend(&plan, &rows, seed, &score, name, run)
     };
     let target = |class: usize| -> Vec<f64> {
-        let other = if plan.loss == Loss::Log { 0.0 } else { -1.0 };
+        let other = if plan.loss == DescentLoss::Log { 0.0 } else { -1.0 };
         data.y.iter().map(|y| if *y as usize == class { 1.0 } else { other }).collect()
     };
     let mut random = Mt19937::new(seed);
@@ -347,7 +347,7 @@ fn held_out(settings: &Settings<'_>, data: &Data, seed: u32) -> Result<Vec<bool>
 
 /// The score of held-out rows: r2, or the share of rows whose target is the predicted -1 or 1. With the log loss
 /// targets are 0 and 1, and only rows of the class count as right: so does scikit-learn 1.9.
-fn score(rows: &Rows<'_>, is_classifier: bool, coef: &[f64], intercept: f64) -> f64 {
+fn score(rows: &DescentRows<'_>, is_classifier: bool, coef: &[f64], intercept: f64) -> f64 {
     let held: Vec<usize> = (0..rows.y.len()).filter(|row| rows.held[*row]).collect();
     let predicted: Vec<f64> = held.iter().map(|row| rows.source.dot(*row, coef) + intercept).collect();
     let y: Vec<f64> = held.iter().map(|row| rows.y[*row]).collect();

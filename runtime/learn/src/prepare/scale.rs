@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{each, lying, numbers, outputs};
-use crate::data::products::Products;
+use crate::data::products::FeatureProducts;
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
 use crate::error::{Error, ErrorKind};
@@ -167,7 +167,7 @@ pub fn standard(params: &params::StandardScaler, data: &Data, run: &Run<'_>) -> 
 
 /// Number or weight of the values, mean and variance of each sparse feature.
 fn sparse_moments(data: &Data) -> Vec<[f64; 3]> {
-    let products = Products::new(data);
+    let products = FeatureProducts::new(data);
     let count: f64 = data.weight.as_ref().map_or(data.rows as f64, |weight| weight.iter().sum());
     let moments = |column: usize| {
         let (rows, values) = products.column(column);

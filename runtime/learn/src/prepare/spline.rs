@@ -98,8 +98,8 @@ fn extended(base: &[f64], degree: usize, extrapolation: Extrapolation) -> Vec<f6
     before.chain(base.iter().copied()).chain(after).collect()
 }
 
-/// The B-splines of a degree that are not 0 at `x`, in the interval of knots from `at` on: the splines `at - degree` to
-/// `at` (`_deBoor_D` of SciPy; de Boor 1978). Outside of the interval the polynomials go on.
+/// The B-splines of a degree that are not 0 at `x`, in the interval of knots from `at` on. They are the splines `at -
+/// degree` to `at` (`_deBoor_D` of SciPy; de Boor 1978). Outside of the interval the polynomials go on.
 fn basis(knots: &[f64], degree: usize, at: usize, x: f64) -> Vec<f64> {
     let mut values = vec![0.0; degree + 1];
     values[0] = 1.0;

@@ -27,15 +27,15 @@ const MOST_BINS: usize = 100_000;
 ///   `macro avg`, `weighted avg`.
 /// - Report of numbers: metric, value, with a row for r2 and for each error.
 /// - Confusion matrix: actual, predicted, count for all pairs of classes.
-/// - ROC and precision-recall: a row for each threshold. Without `class`, two classes give the curve of the second
-///   one, and more classes give a curve for each with its name in a column `class`.
+/// - ROC and precision-recall: a row for each threshold. Without `class`, two classes give the curve of the second one.
+///   More classes give a curve for each, with its name in a column `class`.
 /// - Calibration: prob_pred, prob_true, count for each bin of equal width that has rows.
 /// - Permutation importance: feature, importance_mean, importance_std. The permutations are those of scikit-learn for
 ///   the same seed.
 /// - Decision: a column of scores for two classes, else one for each class.
 /// - Inverse: the features from the outputs of a transformer. `data` has the outputs.
-/// - Partial dependence: a value of the feature, and the mean prediction, or for classes the mean probability of the
-///   second of two or of each class.
+/// - Partial dependence: a value of the feature, and the mean prediction. Classes have the mean probability of the
+///   second of two, or of each class.
 ///
 /// # Errors
 /// If the evaluation does not fit the model, or a feature or a class is not there. If the user stops the work.

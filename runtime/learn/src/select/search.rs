@@ -30,11 +30,11 @@ use crate::split::{self, RowSplit};
 use crate::tensor::Tensor;
 
 /// The outcome of a fold of a trial.
-type Outcome = Result<Scored, Error>;
+type Outcome = Result<ScoredFold, Error>;
 
 /// The scores of a fold, by the scorers, and its times in seconds.
 #[derive(Clone, Debug)]
-struct Scored {
+struct ScoredFold {
     test: Vec<f64>,
     /// Empty unless asked for.
     train: Vec<f64>,
@@ -351,7 +351,7 @@ impl<'a> Race<'a> {
         let values = |scores: Vec<(String, f64)>| scores.into_iter().map(|(_, score)| score).collect();
         Some(match (made, rules.on_error) {
             (Err(error), _) if error.is_stopped() => return None,
-            (Err(error), OnError::Score(value)) => Ok(Scored {
+            (Err(error), OnError::Score(value)) => Ok(ScoredFold {
                 test: vec![value; scorers.len()],
                 train: if rules.train_score { vec![value; scorers.len()] } else { Vec::new() },
                 fit_time: f64::NAN,
@@ -360,7 +360,7 @@ impl<'a> Race<'a> {
                 error: error.message,
             }),
             (Err(error), _) => Err(error),
-            (Ok(made), _) => Ok(Scored {
+            (Ok(made), _) => Ok(ScoredFold {
                 test: values(made.test),
                 train: values(made.train),
                 fit_time: made.fit_time,
@@ -372,7 +372,7 @@ impl<'a> Race<'a> {
     }
 
     /// The score of a fold by the scorer that decides.
-    fn deciding(&self, scored: &Scored) -> f64 {
+    fn deciding(&self, scored: &ScoredFold) -> f64 {
         scored.test.get(self.rules.decides).copied().unwrap_or(f64::NAN)
     }
 
@@ -482,7 +482,7 @@ impl<'a> Race<'a> {
         {
             return Err(error.clone());
         }
-        let values = |of: &dyn Fn(&Scored) -> f64| {
+        let values = |of: &dyn Fn(&ScoredFold) -> f64| {
             let value = |o: &Option<Outcome>| match o {
                 Some(Ok(outcome)) => of(outcome),
                 _ => f64::NAN,

@@ -82,7 +82,7 @@ pub(super) fn group_shuffles(
     Ok((0..n_splits).map(one).collect())
 }
 
-/// Folds of whole groups with about the same shares of classes, by scikit-learn's greedy rule: groups with the most
+/// Folds of whole groups with about the same shares of classes, by scikit-learn's greedy rule. Groups with the most
 /// uneven classes go first, each into the fold that leaves the shares of the folds nearest to each other.
 pub(super) fn stratified_group_folds(
     n_splits: usize,

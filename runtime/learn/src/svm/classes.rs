@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::kernel::{Kernel, Points};
-use super::machine::{Machine, Task, pairs};
+use super::kernel::{Kernel, KernelPoints};
+use super::machine::{Machine, MachineTask, pairs};
 use super::numbers::{check_nu, fill, finite_solution, limits, note};
-use super::smo::{self, Limits, Problem};
+use super::smo::{self, DualProblem, SmoLimits};
 use super::{KernelParams, platt, training_rows};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -78,7 +78,7 @@ struct Training<'a> {
     /// For each row of the data the bound of its variable.
     bounds: Vec<f64>,
     nu: Option<f64>,
-    limits: Limits,
+    limits: SmoLimits,
     run: &'a Run<'a>,
 }
 
@@ -146,9 +146,9 @@ fn fit(
 }
 
 impl Training<'_> {
-    fn points(&self, rows: &[usize]) -> Points {
+    fn points(&self, rows: &[usize]) -> KernelPoints {
         let row = |row: &usize| &self.x[row * self.width..(row + 1) * self.width];
-        Points::new(rows.iter().flat_map(row).copied().collect(), self.width)
+        KernelPoints::new(rows.iter().flat_map(row).copied().collect(), self.width)
     }
 
     /// Trains the machine of two classes with these rows.
@@ -158,7 +158,7 @@ impl Training<'_> {
     }
 
     /// Trains a machine of rows of which the first `split` are of the first class.
-    fn solve(&self, rows: Vec<usize>, split: usize) -> Result<(Pair, Points), Error> {
+    fn solve(&self, rows: Vec<usize>, split: usize) -> Result<(Pair, KernelPoints), Error> {
         let points = self.points(&rows);
         let bounds: Vec<f64> = rows.iter().map(|row| self.bounds[*row]).collect();
         let sign = |t: usize| if t < split { 1.0 } else { -1.0 };
@@ -171,7 +171,7 @@ impl Training<'_> {
             fill(&bounds[split..], half, -1.0, &mut start[split..]);
             groups = vec![0..split, split..n];
         }
-        let problem = Problem {
+        let problem = DualProblem {
             points: &points,
             kernel: &self.kernel,
             linear: (0..n).map(|t| if self.nu.is_some() { 0.0 } else { -sign(t) }).collect(),
@@ -247,7 +247,7 @@ fn assemble(trained: &[Pair], members: &[Vec<usize>], data: &Data, kernel: Kerne
     }
     let vectors = rows.iter().flat_map(|row| data.features.iter().map(move |c| c.values[*row])).collect();
     Machine {
-        task: Task::Classes,
+        task: MachineTask::Classes,
         kernel,
         vectors: Tensor::new(vec![count, data.width()], vectors),
         support: Tensor::vector(rows.iter().map(|row| *row as f64).collect()),

@@ -1,10 +1,10 @@
-//! Coordinate descent for linear machines, as in LIBLINEAR: in the dual for losses that are not squared (Hsieh et al.
-//! 2008, Ho and Lin 2012), and in the primal for the l1 penalty (Yuan et al. 2010, section 4).
+//! Coordinate descent for linear machines, as in LIBLINEAR. Losses that are not squared are minimised in the dual
+//! (Hsieh et al. 2008, Ho and Lin 2012). The l1 penalty is minimised in the primal (Yuan et al. 2010, section 4).
 //!
 //! Rows and columns are taken in a random order that a seed decides.
 
 use super::design::{ByColumn, ByRow, Entries};
-use super::newton::End;
+use super::newton::NewtonEnd;
 use crate::error::Error;
 use crate::random::Mt19937;
 use crate::run::Run;
@@ -66,7 +66,7 @@ pub fn hinge(
     tol: f64,
     (max_iter, seed): (usize, u32),
     run: &Run<'_>,
-) -> Result<End, Error> {
+) -> Result<NewtonEnd, Error> {
     let squares: Vec<f64> = (0..y.len()).map(|row| rows.square(row)).collect();
     let mut w = vec![0.0; width];
     let mut alpha = vec![0.0; y.len()];
@@ -99,7 +99,7 @@ pub fn hinge(
         });
         if most - least <= tol || active.count == 0 {
             if active.is_whole() {
-                return Ok(End { w, n_iter: pass + 1, converged: true });
+                return Ok(NewtonEnd { w, n_iter: pass + 1, converged: true });
             }
             active.all();
             (most_before, least_before) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -108,7 +108,7 @@ pub fn hinge(
         most_before = if most <= 0.0 { f64::INFINITY } else { most };
         least_before = if least >= 0.0 { f64::NEG_INFINITY } else { least };
     }
-    Ok(End { w, n_iter: max_iter, converged: false })
+    Ok(NewtonEnd { w, n_iter: max_iter, converged: false })
 }
 
 /// The Newton step of a coordinate at `value` with an absolute value in its objective, by the derivatives: `slopes` are
@@ -133,7 +133,7 @@ pub fn insensitive(
     tol: f64,
     (max_iter, seed): (usize, u32),
     run: &Run<'_>,
-) -> Result<End, Error> {
+) -> Result<NewtonEnd, Error> {
     let squares: Vec<f64> = (0..y.len()).map(|row| rows.square(row)).collect();
     let mut w = vec![0.0; width];
     let mut beta = vec![0.0; y.len()];
@@ -172,7 +172,7 @@ pub fn insensitive(
         let start = *first.get_or_insert(sum);
         if sum <= tol * start {
             if active.is_whole() {
-                return Ok(End { w, n_iter: pass + 1, converged: true });
+                return Ok(NewtonEnd { w, n_iter: pass + 1, converged: true });
             }
             active.all();
             before = f64::INFINITY;
@@ -180,7 +180,7 @@ pub fn insensitive(
         }
         before = most;
     }
-    Ok(End { w, n_iter: max_iter, converged: false })
+    Ok(NewtonEnd { w, n_iter: max_iter, converged: false })
 }
 
 /// Minimises `|w| + sum c max(0, 1 - y x w)^2`, the penalty being the l1 norm. It stops once the sum of the violations
@@ -192,7 +192,7 @@ pub fn sparse_coefficients(
     tol: f64,
     (max_iter, seed): (usize, u32),
     run: &Run<'_>,
-) -> Result<End, Error> {
+) -> Result<NewtonEnd, Error> {
     let rows = y.len();
     let mut w = vec![0.0; features.columns.len()];
     let square = |column: &Entries<'_>| {
@@ -243,7 +243,7 @@ pub fn sparse_coefficients(
         let start = *first.get_or_insert(sum);
         if sum <= tol * start {
             if active.is_whole() {
-                return Ok(End { w, n_iter: pass + 1, converged: true });
+                return Ok(NewtonEnd { w, n_iter: pass + 1, converged: true });
             }
             active.all();
             before = f64::INFINITY;
@@ -251,7 +251,7 @@ pub fn sparse_coefficients(
         }
         before = most;
     }
-    Ok(End { w, n_iter: max_iter, converged: false })
+    Ok(NewtonEnd { w, n_iter: max_iter, converged: false })
 }
 
 /// Halves a change of a coefficient until the objective falls enough, and moves the slacks: the change that was made.

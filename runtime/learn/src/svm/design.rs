@@ -15,7 +15,7 @@ const PARTS: usize = 16;
 const BLOCK: usize = 512;
 
 /// The features in the order dense, sparse, constant.
-pub struct Design<'a> {
+pub struct MachineDesign<'a> {
     pub rows: usize,
     columns: Vec<&'a [f64]>,
     sparse: Option<&'a Sparse>,
@@ -23,10 +23,10 @@ pub struct Design<'a> {
     bias: f64,
 }
 
-impl<'a> Design<'a> {
+impl<'a> MachineDesign<'a> {
     pub fn new(data: &'a Data, bias: f64) -> Self {
         let columns = data.features.iter().map(|c| c.values.as_slice()).collect();
-        Design { rows: data.rows, columns, sparse: data.sparse.as_ref(), bias }
+        MachineDesign { rows: data.rows, columns, sparse: data.sparse.as_ref(), bias }
     }
 
     /// Number of features, with the constant one.
@@ -177,8 +177,8 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The features row after row. Coefficients are in the order of [`Design`]: the dense part of a row has the constant
-/// feature at its end.
+/// The features row after row. Coefficients are in the order of [`MachineDesign`]: the dense part of a row has the
+/// constant feature at its end.
 pub struct ByRow<'a> {
     dense: Vec<f64>,
     /// Dense features, with the constant one.

@@ -1,6 +1,6 @@
 //! Kernels of support vector machines, and their values for a row and many others.
 //!
-//! Products are chains of fused multiply-adds in the order of the features, as in [`crate::neighbors::tile`]: the bits
+//! Products are chains of fused multiply-adds in the order of the features, as in [`crate::neighbors::tile`]. The bits
 //! are the same on each processor and on any number of threads.
 
 use onrush_wire::learn::Param;
@@ -23,7 +23,7 @@ const WORTH_THREADS: usize = 1 << 19;
 
 /// The form of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Form {
+pub enum KernelForm {
     /// `a b`.
     Linear,
     /// `(gamma a b + coef0)^degree`.
@@ -36,7 +36,7 @@ pub enum Form {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
-    pub form: Form,
+    pub form: KernelForm,
     #[serde(with = "crate::tensor::scalar")]
     pub gamma: f64,
     #[serde(with = "crate::tensor::scalar")]
@@ -68,10 +68,10 @@ impl Kernel {
             })?,
         };
         let form = match form {
-            "linear" => Form::Linear,
-            "poly" => Form::Poly,
-            "sigmoid" => Form::Sigmoid,
-            _ => Form::Rbf,
+            "linear" => KernelForm::Linear,
+            "poly" => KernelForm::Poly,
+            "sigmoid" => KernelForm::Sigmoid,
+            _ => KernelForm::Rbf,
         };
         let degree = u32::try_from(degree).unwrap_or(u32::MAX);
         Ok(Kernel { form, gamma, coef0: finite("coef0", coef0)?, degree })
@@ -81,10 +81,10 @@ impl Kernel {
     #[inline(always)]
     fn value(&self, product: f64, squares: f64) -> f64 {
         match self.form {
-            Form::Linear => product,
-            Form::Poly => power(self.gamma.mul_add(product, self.coef0), self.degree),
-            Form::Rbf => self.radial(product, squares),
-            Form::Sigmoid => self.gamma.mul_add(product, self.coef0).tanh(),
+            KernelForm::Linear => product,
+            KernelForm::Poly => power(self.gamma.mul_add(product, self.coef0), self.degree),
+            KernelForm::Rbf => self.radial(product, squares),
+            KernelForm::Sigmoid => self.gamma.mul_add(product, self.coef0).tanh(),
         }
     }
 
@@ -95,12 +95,12 @@ impl Kernel {
     }
 
     /// The value of each point with itself.
-    pub fn diagonal(&self, points: &Points) -> Vec<f64> {
+    pub fn diagonal(&self, points: &KernelPoints) -> Vec<f64> {
         points.squares[..points.rows()].iter().map(|square| self.value(*square, 2.0 * square)).collect()
     }
 
     /// The values of a row with all points. On several threads only if that pays.
-    pub fn values(&self, row: &[f64], points: &Points, out: &mut [f64]) {
+    pub fn values(&self, row: &[f64], points: &KernelPoints, out: &mut [f64]) {
         let work = |(task, out): (usize, &mut [f64])| {
             pulp::Arch::new().dispatch(Values { kernel: *self, row, points, first: task * TASK, out });
         };
@@ -120,7 +120,7 @@ fn variance(x: &[f64]) -> f64 {
 }
 
 /// Rows, packed for products.
-pub struct Points {
+pub struct KernelPoints {
     panels: Panels,
     pub width: usize,
     /// For each row the sum of its squares, then zeros up to the end of the last panel.
@@ -128,13 +128,13 @@ pub struct Points {
     data: Vec<f64>,
 }
 
-impl Points {
+impl KernelPoints {
     /// Packs a row-major matrix.
     pub fn new(data: Vec<f64>, width: usize) -> Self {
         let panels = Panels::new(&data, width);
         let mut squares: Vec<f64> = data.chunks_exact(width).map(square).collect();
         squares.resize(panels.count() * LANES, 0.0);
-        Points { panels, width, squares, data }
+        KernelPoints { panels, width, squares, data }
     }
 
     pub fn rows(&self) -> usize {
@@ -150,7 +150,7 @@ impl Points {
 struct Values<'a> {
     kernel: Kernel,
     row: &'a [f64],
-    points: &'a Points,
+    points: &'a KernelPoints,
     first: usize,
     out: &'a mut [f64],
 }
@@ -181,8 +181,10 @@ impl pulp::NullaryFnOnce for Values<'_> {
             let pairs = out.iter_mut().zip(values.as_flattened().iter().zip(squares));
             // A loop for each form, so that each is compiled for wide registers.
             match kernel.form {
-                Form::Rbf => pairs.for_each(|(out, (product, square))| *out = kernel.radial(*product, own + square)),
-                Form::Linear => pairs.for_each(|(out, (product, _))| *out = *product),
+                KernelForm::Rbf => {
+                    pairs.for_each(|(out, (product, square))| *out = kernel.radial(*product, own + square))
+                }
+                KernelForm::Linear => pairs.for_each(|(out, (product, _))| *out = *product),
                 _ => pairs.for_each(|(out, (product, square))| *out = kernel.value(*product, own + square)),
             }
         }
@@ -280,9 +282,9 @@ mod tests {
     fn values_are_those_of_the_formulas() {
         let (rows, width) = (77, 5);
         let data: Vec<f64> = (0..rows * width).map(|i| ((i * 37 % 101) as f64 - 50.0) / 40.0).collect();
-        let points = Points::new(data, width);
+        let points = KernelPoints::new(data, width);
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        for form in [Form::Linear, Form::Poly, Form::Rbf, Form::Sigmoid] {
+        for form in [KernelForm::Linear, KernelForm::Poly, KernelForm::Rbf, KernelForm::Sigmoid] {
             let kernel = Kernel { form, gamma: 0.3, coef0: 0.5, degree: 3 };
             let diagonal = kernel.diagonal(&points);
             for i in 0..rows {
@@ -291,10 +293,10 @@ mod tests {
                 for (j, found) in found.iter().enumerate() {
                     let (a, b) = (points.row(i), points.row(j));
                     let wanted = match form {
-                        Form::Linear => product(a, b),
-                        Form::Poly => (0.3 * product(a, b) + 0.5).powi(3),
-                        Form::Rbf => (-0.3 * a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp(),
-                        Form::Sigmoid => (0.3 * product(a, b) + 0.5).tanh(),
+                        KernelForm::Linear => product(a, b),
+                        KernelForm::Poly => (0.3 * product(a, b) + 0.5).powi(3),
+                        KernelForm::Rbf => (-0.3 * a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp(),
+                        KernelForm::Sigmoid => (0.3 * product(a, b) + 0.5).tanh(),
                     };
                     assert!((found - wanted).abs() < 1e-13, "{form:?} {i} {j}: {found}, expected {wanted}");
                 }

@@ -1,12 +1,12 @@
-//! `LinearSVC` and `LinearSVR`, with the objectives of LIBLINEAR (Fan et al. 2008): the intercept is the coefficient of
+//! `LinearSVC` and `LinearSVR`, with the objectives of LIBLINEAR (Fan et al. 2008). The intercept is the coefficient of
 //! a constant feature, and is penalised like the others.
 
 use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::design::Design;
-use super::newton::{End, Loss};
+use super::design::MachineDesign;
+use super::newton::{MachineLoss, NewtonEnd};
 use super::{descent, newton};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -61,7 +61,7 @@ pub fn classifier(params: &params::LinearSVC, data: &Data, run: &Run<'_>) -> Res
         let message = format!("the class `{}` has no row with a weight above 0", data.classes[class]);
         return Err(Error::new(ErrorKind::Weight, message).help("leave its rows out"));
     }
-    let design = Design::new(data, settings.bias);
+    let design = MachineDesign::new(data, settings.bias);
     let by_row = (params.loss == "hinge").then(|| design.by_row());
     let by_column = (params.penalty == "l1").then(|| design.by_column());
     let outputs = if classes == 2 { vec![1] } else { (0..classes).collect() };
@@ -81,10 +81,10 @@ pub fn classifier(params: &params::LinearSVC, data: &Data, run: &Run<'_>) -> Res
         match (&by_row, &by_column) {
             (Some(rows), _) => descent::hinge(rows, design.width(), &y, &c, settings.tol, passes, run),
             (_, Some(columns)) => descent::sparse_coefficients(columns, &y, &c, settings.tol * share, passes, run),
-            _ => newton::solve(&design, Loss::Hinge(&y), &c, settings.tol * share, settings.max_iter, run),
+            _ => newton::solve(&design, MachineLoss::Hinge(&y), &c, settings.tol * share, settings.max_iter, run),
         }
     };
-    let ends: Vec<End> = outputs.into_par_iter().map(solve).collect::<Result<_, Error>>()?;
+    let ends: Vec<NewtonEnd> = outputs.into_par_iter().map(solve).collect::<Result<_, Error>>()?;
     model(ends, data, &settings, true)
 }
 
@@ -139,10 +139,10 @@ pub fn regressor(params: &params::LinearSVR, data: &Data, run: &Run<'_>) -> Resu
     if c.iter().all(|c| *c <= 0.0) {
         return Err(Error::new(ErrorKind::Weight, "all sample weights are 0: at least one must be above 0"));
     }
-    let design = Design::new(data, settings.bias);
+    let design = MachineDesign::new(data, settings.bias);
     let end = match is_squared {
         true => {
-            let loss = Loss::Insensitive(&data.y, epsilon);
+            let loss = MachineLoss::Insensitive(&data.y, epsilon);
             newton::solve(&design, loss, &c, settings.tol, settings.max_iter, run)?
         }
         false => {
@@ -155,14 +155,14 @@ pub fn regressor(params: &params::LinearSVR, data: &Data, run: &Run<'_>) -> Resu
 }
 
 /// The model at the end of the trainings of its outputs.
-fn model(ends: Vec<End>, data: &Data, settings: &Settings, is_classifier: bool) -> Result<LinearMachine, Error> {
+fn model(ends: Vec<NewtonEnd>, data: &Data, settings: &Settings, is_classifier: bool) -> Result<LinearMachine, Error> {
     let width = data.total_width();
     if ends.iter().any(|end| end.w.iter().any(|w| !w.is_finite())) {
         let message = "the coefficients are not finite numbers: the values of the data are too large";
         return Err(Error::new(ErrorKind::Overflow, message).help("scale the features, such as with `StandardScaler`"));
     }
     let note = format!("stopped after {} passes; raise `max_iter` or scale the features", settings.max_iter);
-    let intercept = |end: &End| if settings.bias == 0.0 { 0.0 } else { settings.bias * end.w[width] };
+    let intercept = |end: &NewtonEnd| if settings.bias == 0.0 { 0.0 } else { settings.bias * end.w[width] };
     Ok(LinearMachine {
         intercept: Tensor::vector(ends.iter().map(intercept).collect()),
         n_iter: ends.iter().map(|end| end.n_iter as u64).max().unwrap_or(0),
@@ -178,7 +178,7 @@ fn model(ends: Vec<End>, data: &Data, settings: &Settings, is_classifier: bool) 
 impl LinearMachine {
     /// For each output the scores of the rows.
     fn scores(&self, data: &Data) -> Vec<Vec<f64>> {
-        let design = Design::new(data, 0.0);
+        let design = MachineDesign::new(data, 0.0);
         let of = |(k, intercept): (usize, &f64)| {
             let mut scores = design.times(self.coef.row(k));
             scores.iter_mut().for_each(|score| *score += intercept);

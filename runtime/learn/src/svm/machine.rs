@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::kernel::{Form, Kernel, Points};
+use super::kernel::{Kernel, KernelForm, KernelPoints};
 use super::platt;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -16,7 +16,7 @@ const ROWS: usize = 64;
 
 /// The target of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Task {
+pub enum MachineTask {
     Classes,
     Numbers,
     /// 1 for rows like those of the training, -1 for others.
@@ -26,14 +26,14 @@ pub enum Task {
 /// Support vectors and their coefficients, as in LIBSVM.
 #[derive(Serialize, Deserialize)]
 pub struct Machine {
-    pub task: Task,
+    pub task: MachineTask,
     pub kernel: Kernel,
     /// The position of each support vector among the rows of the training: class after class.
     pub support: Tensor,
     /// Support vectors x features.
     pub vectors: Tensor,
-    /// (classes - 1) x support vectors, or a row. The pair of the classes `i < j` has the coefficients of the vectors
-    /// of `i` in row `j - 1`, and those of the vectors of `j` in row `i`.
+    /// (classes - 1) x support vectors, or a row. The pair of the classes `i < j` has two parts. The coefficients of
+    /// the vectors of `i` are in row `j - 1`, those of the vectors of `j` in row `i`.
     pub dual_coef: Tensor,
     /// For each pair of classes in the order (0, 1), (0, 2), ...: a score above 0 is a vote for the first class.
     pub intercept: Tensor,
@@ -70,7 +70,7 @@ impl Machine {
         let shift = self.shift();
         let vectors = self.vectors.data.chunks_exact(features);
         let vectors = vectors.flat_map(|row| row.iter().zip(&shift).map(|(x, s)| x - s));
-        let points = Points::new(vectors.collect(), features);
+        let points = KernelPoints::new(vectors.collect(), features);
         let rows = data.shifted(&shift);
         let mut out = vec![0.0; data.rows * width];
         out.par_chunks_mut(ROWS * width.max(1)).enumerate().for_each(|(task, out)| {
@@ -90,7 +90,7 @@ impl Machine {
     fn shift(&self) -> Vec<f64> {
         let (rows, width) = (self.vectors.shape[0], self.vectors.shape[1]);
         let mut shift = vec![0.0; width];
-        if self.kernel.form == Form::Rbf && rows > 0 {
+        if self.kernel.form == KernelForm::Rbf && rows > 0 {
             for row in self.vectors.data.chunks_exact(width) {
                 shift.iter_mut().zip(row).for_each(|(s, x)| *s += x / rows as f64);
             }
@@ -105,7 +105,7 @@ impl Machine {
 
     /// The score of each pair by the kernel's values of a row with the support vectors.
     fn scores(&self, values: &[f64], out: &mut [f64]) {
-        if self.task != Task::Classes {
+        if self.task != MachineTask::Classes {
             out[0] = dot(&self.dual_coef.data, values) + self.intercept.data[0];
             return;
         }
@@ -145,15 +145,15 @@ impl Machine {
     /// The columns of the decision function for the scores of a row.
     fn decide(&self, scores: &[f64], out: &mut [f64]) {
         match (self.task, self.classes()) {
-            (Task::Classes, 2) => out[0] = -scores[0],
-            (Task::Classes, _) if self.is_one_versus_rest => out.copy_from_slice(&self.one_versus_rest(scores)),
+            (MachineTask::Classes, 2) => out[0] = -scores[0],
+            (MachineTask::Classes, _) if self.is_one_versus_rest => out.copy_from_slice(&self.one_versus_rest(scores)),
             _ => out.copy_from_slice(scores),
         }
     }
 
     /// 1 for pairs that are told with the other sign: two classes have the scores of the second one.
     fn sign(&self) -> f64 {
-        if self.task == Task::Classes && self.classes() == 2 { -1.0 } else { 1.0 }
+        if self.task == MachineTask::Classes && self.classes() == 2 { -1.0 } else { 1.0 }
     }
 
     /// Columns with the classes of each pair: the one of scores above 0, and the other one.
@@ -180,7 +180,7 @@ impl Machine {
     }
 
     fn coef_frame(&self, features: &[Field], classes: &[String]) -> Option<Attribute> {
-        if self.kernel.form != Form::Linear {
+        if self.kernel.form != KernelForm::Linear {
             return None;
         }
         let coef = self.coef();
@@ -212,7 +212,7 @@ impl Machine {
 impl Model for Machine {
     fn outputs(&self, _: &[Field]) -> Vec<Role> {
         match self.task {
-            Task::OneClass => vec![Role::Label],
+            MachineTask::OneClass => vec![Role::Label],
             _ => {
                 let classes = if self.platt.is_some() { self.classes() } else { 0 };
                 std::iter::once(Role::Prediction).chain((0..classes).map(Role::Proba)).collect()
@@ -230,9 +230,9 @@ impl Model for Machine {
             };
             for (out, wanted) in out.iter_mut().zip(wanted) {
                 *out = match (*wanted, self.task) {
-                    (0, Task::Classes) => self.vote(scores) as f64,
-                    (0, Task::Numbers) => scores[0],
-                    (0, Task::OneClass) => {
+                    (0, MachineTask::Classes) => self.vote(scores) as f64,
+                    (0, MachineTask::Numbers) => scores[0],
+                    (0, MachineTask::OneClass) => {
                         if scores[0] > 0.0 {
                             1.0
                         } else {
@@ -248,8 +248,8 @@ impl Model for Machine {
 
     fn decision(&self, data: &Data) -> Result<Option<Vec<Vec<f64>>>, Error> {
         let width = match (self.task, self.classes()) {
-            (Task::Numbers, _) => return Ok(None),
-            (Task::Classes, classes) if classes > 2 && self.is_one_versus_rest => classes,
+            (MachineTask::Numbers, _) => return Ok(None),
+            (MachineTask::Classes, classes) if classes > 2 && self.is_one_versus_rest => classes,
             _ => self.intercept.data.len(),
         };
         let values = self.scored(data, width, |scores, out| self.decide(scores, out))?;
@@ -257,7 +257,7 @@ impl Model for Machine {
     }
 
     fn attribute(&self, name: &str, features: &[Field], classes: &[String]) -> Option<Attribute> {
-        let is_classes = self.task == Task::Classes;
+        let is_classes = self.task == MachineTask::Classes;
         match name {
             "classes" if is_classes => Some(Attribute::Strs(classes.to_vec())),
             "support" => {
@@ -291,12 +291,12 @@ impl Model for Machine {
     }
 
     fn bars(&self) -> Option<(&'static str, Vec<f64>)> {
-        let is_plain = self.kernel.form == Form::Linear && self.intercept.data.len() == 1;
+        let is_plain = self.kernel.form == KernelForm::Linear && self.intercept.data.len() == 1;
         is_plain.then(|| ("coefficient", self.coef().swap_remove(0)))
     }
 
     fn linear(&self) -> Option<LinearScores> {
-        (self.kernel.form == Form::Linear && self.task == Task::Numbers).then(|| LinearScores {
+        (self.kernel.form == KernelForm::Linear && self.task == MachineTask::Numbers).then(|| LinearScores {
             coef: self.coef(),
             intercept: self.intercept.data.clone(),
             shift: vec![0.0; self.vectors.shape[1]],
@@ -315,7 +315,7 @@ impl Model for Machine {
             return wrong(format!("{count} vectors of the shape {:?} for {features} features", self.vectors.shape));
         }
         let (parts, scores) = match self.task {
-            Task::Classes => (classes, pairs(classes).count()),
+            MachineTask::Classes => (classes, pairs(classes).count()),
             _ => (1, 1),
         };
         if scores == 0 || self.counts.len() != parts || self.intercept.data.len() != scores {
@@ -325,7 +325,7 @@ impl Model for Machine {
         if total != Some(count) || self.dual_coef.shape != [parts.saturating_sub(1).max(1), count] {
             return wrong(format!("coefficients of the shape {:?} for {count} vectors", self.dual_coef.shape));
         }
-        match self.platt.as_ref().is_some_and(|platt| platt.shape != [scores, 2] || self.task != Task::Classes) {
+        match self.platt.as_ref().is_some_and(|platt| platt.shape != [scores, 2] || self.task != MachineTask::Classes) {
             true => wrong("probabilities that do not fit the classes".to_string()),
             false => Ok(()),
         }

@@ -8,7 +8,7 @@ use onrush_dense as dense;
 use onrush_dense::Matrix;
 use rayon::prelude::*;
 
-use super::design::{Design, norm};
+use super::design::{MachineDesign, norm};
 use crate::error::Error;
 use crate::run::Run;
 use crate::sums::{CHUNK, dot};
@@ -18,21 +18,21 @@ const MOST_STORED: usize = 512;
 
 /// A squared loss of scores.
 #[derive(Clone, Copy)]
-pub enum Loss<'a> {
+pub enum MachineLoss<'a> {
     /// Targets are 1 and -1.
     Hinge(&'a [f64]),
     /// Targets are numbers, and errors up to this one cost nothing.
     Insensitive(&'a [f64], f64),
 }
 
-impl Loss<'_> {
+impl MachineLoss<'_> {
     /// The root of the loss of a row with the sign of its slope: 0 for rows without a loss.
     #[inline(always)]
     fn error(&self, row: usize, score: f64) -> f64 {
         match self {
-            Loss::Hinge(y) if y[row] > 0.0 => (score - 1.0).min(0.0),
-            Loss::Hinge(_) => (score + 1.0).max(0.0),
-            Loss::Insensitive(y, epsilon) => {
+            MachineLoss::Hinge(y) if y[row] > 0.0 => (score - 1.0).min(0.0),
+            MachineLoss::Hinge(_) => (score + 1.0).max(0.0),
+            MachineLoss::Insensitive(y, epsilon) => {
                 let error = score - y[row];
                 error - error.clamp(-epsilon, *epsilon)
             }
@@ -41,7 +41,7 @@ impl Loss<'_> {
 }
 
 /// The coefficients at the optimum.
-pub struct End {
+pub struct NewtonEnd {
     pub w: Vec<f64>,
     pub n_iter: usize,
     pub converged: bool,
@@ -49,13 +49,13 @@ pub struct End {
 
 /// Minimises. It stops once the norm of the gradient is at most `tol` times that at 0.
 pub fn solve(
-    design: &Design<'_>,
-    loss: Loss<'_>,
+    design: &MachineDesign<'_>,
+    loss: MachineLoss<'_>,
     c: &[f64],
     tol: f64,
     max_iter: usize,
     run: &Run<'_>,
-) -> Result<End, Error> {
+) -> Result<NewtonEnd, Error> {
     let mut w = vec![0.0; design.width()];
     let mut scores = vec![0.0; design.rows];
     let mut first = None;
@@ -69,7 +69,7 @@ pub fn solve(
         let start = *first.get_or_insert(size);
         let converged = size <= tol * start || size == 0.0;
         if converged || n_iter >= max_iter {
-            return Ok(End { w, n_iter, converged });
+            return Ok(NewtonEnd { w, n_iter, converged });
         }
         run.stage(format!("Newton step {}, gradient {size:.2e}", n_iter + 1));
         let d = by_row(design.rows, |row| if errors[row] == 0.0 { 0.0 } else { 2.0 * c[row] });
@@ -79,12 +79,12 @@ pub fn solve(
         let next: Vec<f64> = w.iter().zip(&step).map(|(w, s)| w + t * s).collect();
         // Rounding: no step changes a coefficient any more.
         if t <= 0.0 || next == w {
-            return Ok(End { w, n_iter, converged: true });
+            return Ok(NewtonEnd { w, n_iter, converged: true });
         }
         w = next;
         scores = design.times(&w);
     }
-    Ok(End { w, n_iter: max_iter, converged: false })
+    Ok(NewtonEnd { w, n_iter: max_iter, converged: false })
 }
 
 /// A number for each row, on all threads.
@@ -93,7 +93,7 @@ fn by_row(rows: usize, value: impl Fn(usize) -> f64 + Send + Sync) -> Vec<f64> {
 }
 
 /// Solves `(1 + x' d x) s = -gradient`.
-fn direction(design: &Design<'_>, d: &[f64], gradient: &[f64], tolerance: f64) -> Vec<f64> {
+fn direction(design: &MachineDesign<'_>, d: &[f64], gradient: &[f64], tolerance: f64) -> Vec<f64> {
     let width = design.width();
     if !design.is_sparse() && width <= MOST_STORED {
         let mut hessian = design.gram(d);
@@ -110,7 +110,7 @@ fn direction(design: &Design<'_>, d: &[f64], gradient: &[f64], tolerance: f64) -
 
 /// [`direction`] by conjugate gradients with a diagonal preconditioner, up to a residual of `tolerance` times the norm
 /// of the gradient.
-fn conjugate_gradients(design: &Design<'_>, d: &[f64], gradient: &[f64], tolerance: f64) -> Vec<f64> {
+fn conjugate_gradients(design: &MachineDesign<'_>, d: &[f64], gradient: &[f64], tolerance: f64) -> Vec<f64> {
     let width = design.width();
     let diagonal: Vec<f64> = design.squares(d).iter().map(|s| 1.0 + s).collect();
     let mut step = vec![0.0; width];
@@ -144,7 +144,7 @@ fn conjugate_gradients(design: &Design<'_>, d: &[f64], gradient: &[f64], toleran
 
 /// The minimum on the line `scores + t moved`, by Newton's method inside of brackets: the slope is piecewise linear and
 /// grows. `(w s, s s)` are the products of coefficients and step.
-fn along(loss: &Loss<'_>, c: &[f64], scores: &[f64], moved: &[f64], (cross, square): (f64, f64)) -> f64 {
+fn along(loss: &MachineLoss<'_>, c: &[f64], scores: &[f64], moved: &[f64], (cross, square): (f64, f64)) -> f64 {
     let derivatives = |t: f64| {
         let sums = crate::sums::over_rows(
             scores.len(),

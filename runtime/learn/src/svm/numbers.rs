@@ -1,9 +1,9 @@
 //! `SVR`, `NuSVR` and `OneClassSVM`, as in LIBSVM: regressions have two variables for each row, one for errors above
 //! the target and one for errors below.
 
-use super::kernel::{Kernel, Points};
-use super::machine::{Machine, Task};
-use super::smo::{self, Limits, Problem, Solution};
+use super::kernel::{Kernel, KernelPoints};
+use super::machine::{Machine, MachineTask};
+use super::smo::{self, DualProblem, DualSolution, SmoLimits};
 use super::{KernelParams, training_rows};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -25,7 +25,7 @@ pub fn svr(params: &params::SVR, data: &Data, run: &Run<'_>) -> Result<Machine, 
     let groups = std::iter::once(0..2 * n).collect();
     let end = rows.solve(linear, vec![0.0; 2 * n], groups, run)?;
     let rho = end.multipliers[0];
-    rows.machine(Task::Numbers, end, rho, data)
+    rows.machine(MachineTask::Numbers, end, rho, data)
 }
 
 /// Trains `NuSVR`.
@@ -44,7 +44,7 @@ pub fn nu_svr(params: &params::NuSVR, data: &Data, run: &Run<'_>) -> Result<Mach
     let linear = [&y[..], &y[..]].concat().iter().map(|y| -y).collect();
     let end = rows.solve(linear, start, vec![0..n, n..2 * n], run)?;
     let rho = 0.5 * (end.multipliers[0] + end.multipliers[1]);
-    rows.machine(Task::Numbers, end, rho, data)
+    rows.machine(MachineTask::Numbers, end, rho, data)
 }
 
 /// Trains `OneClassSVM`.
@@ -60,7 +60,7 @@ pub fn one_class(params: &params::OneClassSVM, data: &Data, run: &Run<'_>) -> Re
     let groups = std::iter::once(0..n).collect();
     let end = rows.solve(vec![0.0; n], start, groups, run)?;
     let rho = end.multipliers[0];
-    rows.machine(Task::OneClass, end, rho, data)
+    rows.machine(MachineTask::OneClass, end, rho, data)
 }
 
 /// # Errors
@@ -97,13 +97,13 @@ pub fn finite_solution(b: &[f64], rho: f64) -> Result<(), Error> {
 ///
 /// # Errors
 /// If `tol` is not finite.
-pub fn limits(params: &KernelParams) -> Result<Limits, Error> {
+pub fn limits(params: &KernelParams) -> Result<SmoLimits, Error> {
     let max_iter = params.max_iter.map(|most| most as u64);
-    Ok(Limits { tol: finite("tol", params.tol)?, max_iter, cache: smo::CACHE })
+    Ok(SmoLimits { tol: finite("tol", params.tol)?, max_iter, cache: smo::CACHE })
 }
 
 /// The note of a solver that did not converge.
-pub fn note(limits: &Limits) -> String {
+pub fn note(limits: &SmoLimits) -> String {
     let steps = limits.max_iter.unwrap_or(0);
     format!("stopped after {steps} steps; raise `max_iter` or scale the features, such as with `StandardScaler`")
 }
@@ -111,10 +111,10 @@ pub fn note(limits: &Limits) -> String {
 /// The rows of a weight above 0.
 struct Rows {
     positions: Vec<usize>,
-    points: Points,
+    points: KernelPoints,
     kernel: Kernel,
     bounds: Vec<f64>,
-    limits: Limits,
+    limits: SmoLimits,
 }
 
 impl Rows {
@@ -126,7 +126,7 @@ impl Rows {
         let (x, kernel) = training_rows(params, data)?;
         let width = data.width();
         let row = |row: &usize| &x[row * width..(row + 1) * width];
-        let points = Points::new(positions.iter().flat_map(row).copied().collect(), width);
+        let points = KernelPoints::new(positions.iter().flat_map(row).copied().collect(), width);
         let bounds = positions.iter().map(|row| c * data.weight_of(*row)).collect();
         Ok(Rows { positions, points, kernel, bounds, limits: limits(params)? })
     }
@@ -142,9 +142,9 @@ impl Rows {
         start: Vec<f64>,
         groups: Vec<std::ops::Range<usize>>,
         run: &Run<'_>,
-    ) -> Result<Solution, Error> {
+    ) -> Result<DualSolution, Error> {
         let (n, variables) = (self.bounds.len(), linear.len());
-        let problem = Problem {
+        let problem = DualProblem {
             points: &self.points,
             kernel: &self.kernel,
             linear,
@@ -156,7 +156,7 @@ impl Rows {
         smo::solve(&problem, self.limits, run)
     }
 
-    fn machine(&self, task: Task, end: Solution, rho: f64, data: &Data) -> Result<Machine, Error> {
+    fn machine(&self, task: MachineTask, end: DualSolution, rho: f64, data: &Data) -> Result<Machine, Error> {
         finite_solution(&end.b, rho)?;
         let n = self.bounds.len();
         let coef: Vec<f64> = (0..n).map(|row| end.b.iter().skip(row).step_by(n).sum()).collect();

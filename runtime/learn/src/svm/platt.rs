@@ -1,6 +1,6 @@
-//! Probabilities by scores: Platt's scaling of two classes (Lin, Lin and Weng, A note on Platt's probabilistic outputs,
-//! 2007), and the coupling of pairs (Wu, Lin and Weng, Probability estimates for multi-class classification by pairwise
-//! coupling, 2004, method 2), as in LIBSVM.
+//! Probabilities by scores, as in LIBSVM. Two classes have Platt's scaling (Lin, Lin and Weng, A note on Platt's
+//! probabilistic outputs, 2007). Pairs are coupled (Wu, Lin and Weng, Probability estimates for multi-class
+//! classification by pairwise coupling, 2004, method 2).
 
 use super::machine::pairs;
 

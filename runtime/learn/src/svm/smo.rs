@@ -1,12 +1,12 @@
-//! Sequential minimal optimisation with second-order working sets, as in LIBSVM (Fan, Chen and Lin, Working set
-//! selection using second order information for training support vector machines, 2005).
+//! Sequential minimal optimisation with second-order working sets, as in LIBSVM. Fan, Chen and Lin, Working set
+//! selection using second order information for training support vector machines, 2005.
 //!
 //! The objective is `b K b / 2 + q b` with bounds of each variable and constant sums over groups of variables. `b` is
 //! LIBSVM's `y alpha`: its signs are those of the classes. Regressions have two variables for each row.
 
 use std::ops::Range;
 
-use super::kernel::{Kernel, Points};
+use super::kernel::{Kernel, KernelPoints};
 use crate::error::{Error, ErrorKind};
 use crate::neighbors::tile::LANES;
 use crate::run::Run;
@@ -20,8 +20,8 @@ pub const CACHE: usize = 512 << 20;
 /// Steps between two looks at the user.
 const STEPS: u64 = 2048;
 
-pub struct Problem<'a> {
-    pub points: &'a Points,
+pub struct DualProblem<'a> {
+    pub points: &'a KernelPoints,
     pub kernel: &'a Kernel,
     /// The linear part of the objective for each variable. The kernel row of variable `t` is `t` modulo the rows.
     pub linear: Vec<f64>,
@@ -34,7 +34,7 @@ pub struct Problem<'a> {
 }
 
 /// The variables at the optimum.
-pub struct Solution {
+pub struct DualSolution {
     pub b: Vec<f64>,
     /// For each group the multiplier of its constant sum: the gradient of its free variables.
     pub multipliers: Vec<f64>,
@@ -44,7 +44,7 @@ pub struct Solution {
 
 /// When to stop, and how much to store.
 #[derive(Clone, Copy)]
-pub struct Limits {
+pub struct SmoLimits {
     /// The largest violation of the optimality conditions.
     pub tol: f64,
     /// Most steps. `None`: no limit.
@@ -82,7 +82,7 @@ impl Cache {
     }
 
     /// The place of a row. It is computed if need be, and replaces no row of the last call.
-    fn slot(&mut self, row: usize, problem: &Problem<'_>) -> usize {
+    fn slot(&mut self, row: usize, problem: &DualProblem<'_>) -> usize {
         self.clock += 1;
         if self.slot_of[row] != Self::ABSENT {
             let slot = self.slot_of[row] as usize;
@@ -133,7 +133,7 @@ struct State {
 ///
 /// # Errors
 /// If values of the kernel overflow, and if the user stops the work.
-pub fn solve(problem: &Problem<'_>, limits: Limits, run: &Run<'_>) -> Result<Solution, Error> {
+pub fn solve(problem: &DualProblem<'_>, limits: SmoLimits, run: &Run<'_>) -> Result<DualSolution, Error> {
     let mut cache = Cache::new(problem.points.rows(), limits.cache);
     let mut state = State::new(problem, &mut cache);
     if state.diagonal.iter().any(|value| !value.is_finite()) {
@@ -179,11 +179,11 @@ pub fn solve(problem: &Problem<'_>, limits: Limits, run: &Run<'_>) -> Result<Sol
         }
     };
     let multipliers = problem.groups.iter().map(|group| state.multiplier(group.clone(), problem)).collect();
-    Ok(Solution { b: state.b, multipliers, n_iter, converged })
+    Ok(DualSolution { b: state.b, multipliers, n_iter, converged })
 }
 
 impl State {
-    fn new(problem: &Problem<'_>, cache: &mut Cache) -> Self {
+    fn new(problem: &DualProblem<'_>, cache: &mut Cache) -> Self {
         let rows = problem.points.rows();
         let mut pieces = Vec::new();
         for (group, variables) in problem.groups.iter().enumerate() {
@@ -243,7 +243,7 @@ impl State {
     }
 
     /// Moves a pair: the first one grows by what the second one falls. False if rounding swallows the step.
-    fn step(&mut self, (i, j): (usize, usize), problem: &Problem<'_>, a: &[f64], b: &[f64]) -> bool {
+    fn step(&mut self, (i, j): (usize, usize), problem: &DualProblem<'_>, a: &[f64], b: &[f64]) -> bool {
         let rows = problem.points.rows();
         let (row_i, row_j) = (i % rows, j % rows);
         let curve = (self.diagonal[row_i] + self.diagonal[row_j] - 2.0 * a[row_j]).max(LEAST_CURVE);
@@ -283,7 +283,7 @@ impl State {
     }
 
     /// The mean gradient of the free variables, or the middle of the bounds by the others.
-    fn multiplier(&self, group: Range<usize>, problem: &Problem<'_>) -> f64 {
+    fn multiplier(&self, group: Range<usize>, problem: &DualProblem<'_>) -> f64 {
         let (mut sum, mut free) = (0.0, 0usize);
         let (mut most, mut least) = (f64::INFINITY, f64::NEG_INFINITY);
         for t in group {

@@ -16,7 +16,7 @@ use crate::model::{Attribute, Field, Model, Role};
 use crate::params;
 use crate::run::Run;
 
-/// What a term is, and how many columns there are.
+/// The definition of a term, and the number of columns.
 #[derive(Serialize, Deserialize)]
 pub struct Hashing {
     terms: Terms,

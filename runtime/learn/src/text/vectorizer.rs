@@ -26,14 +26,14 @@ pub struct Vectorizer {
     vocabulary: Arc<Vec<String>>,
     /// `None` for `CountVectorizer`.
     weights: Option<Weights>,
-    /// What the terms of documents are found by.
+    /// The rules by which terms of documents are found.
     #[serde(skip)]
     prepared: OnceLock<(Analyzer, Words)>,
 }
 
 params::shared! {
     /// The parameters of the vocabulary.
-    pub struct Selection of [CountVectorizer TfidfVectorizer] {
+    pub struct TermSelection of [CountVectorizer TfidfVectorizer] {
         max_df: Param,
         min_df: Param,
         max_features: Option<usize>,
@@ -67,7 +67,7 @@ pub fn tfidf(params: &params::TfidfVectorizer, data: &Data, run: &Run<'_>) -> Re
 /// Counts the documents: the model, the counts, and the number of rows of each term.
 fn learn(
     terms: Terms,
-    selection: &Selection,
+    selection: &TermSelection,
     documents: &Documents<'_>,
     rows: usize,
     run: &Run<'_>,
@@ -127,7 +127,7 @@ fn fixed(vocabulary: &Param) -> Result<Option<Vec<String>>, Error> {
 /// The numbers of the terms that `min_df`, `max_df` and `max_features` keep, in the order of their words. If terms have
 /// equal counts, the first ones in this order stay.
 fn kept(
-    selection: &Selection,
+    selection: &TermSelection,
     counts: &Counts,
     by_row: &[f64],
     sums: &[f64],

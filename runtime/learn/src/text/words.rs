@@ -111,7 +111,7 @@ impl Words {
 
 /// Names in a model's file: arrays, because a description of many of them would be too long for a safetensors header.
 #[derive(Serialize, Deserialize)]
-struct Packed {
+struct PackedWords {
     /// The bytes of each name.
     lengths: Tensor,
     /// All names, six bytes in a number.
@@ -127,12 +127,12 @@ pub mod packed {
         let number = |six: &[u8]| six.iter().rev().fold(0_u64, |number, byte| number << 8 | u64::from(*byte)) as f64;
         let lengths = Tensor::vector(names.iter().map(|name| name.len() as f64).collect());
         let bytes = Tensor::vector(text.as_bytes().chunks(6).map(number).collect());
-        Packed { lengths, bytes }.serialize(serializer)
+        PackedWords { lengths, bytes }.serialize(serializer)
     }
 
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<String>>, D::Error> {
         const LARGEST: f64 = (1_u64 << 48) as f64;
-        let packed = Packed::deserialize(deserializer)?;
+        let packed = PackedWords::deserialize(deserializer)?;
         let is_whole = |v: &f64| *v >= 0.0 && *v < LARGEST && v.fract() == 0.0;
         if !packed.lengths.data.iter().chain(&packed.bytes.data).all(is_whole) {
             return Err(D::Error::custom("names are not packed as numbers of six bytes"));

@@ -276,7 +276,7 @@ struct TreeSource {
     threshold: Vec<f64>,
     decision: Vec<i64>,
     gain: Vec<f32>,
-    /// Where each bit set begins, and the end of the last one.
+    /// The beginning of each bit set, and the end of the last one.
     bounds: Vec<usize>,
     words: Vec<u32>,
     values: Vec<f64>,
