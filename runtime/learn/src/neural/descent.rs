@@ -123,7 +123,7 @@ impl Source<'_> {
     pub fn dot(&self, row: usize, with: &[f64]) -> f64 {
         match self {
             Source::Dense(x) => Dense { x, width: with.len() }.dot(row, with),
-            Source::MixedRow(x, sparse) => {
+            Source::Mixed(x, sparse) => {
                 let dense = Dense { x, width: with.len() - sparse.width() };
                 MixedRow { dense, sparse }.dot(row, with)
             }
@@ -180,7 +180,7 @@ pub fn descend(
         }
         let sum = match rows.source {
             Source::Dense(x) => pass_over(plan, rows, Dense { x, width: rows.width }, &order, &mut state),
-            Source::MixedRow(x, sparse) => {
+            Source::Mixed(x, sparse) => {
                 let dense = Dense { x, width: rows.width - sparse.width() };
                 pass_over(plan, rows, MixedRow { dense, sparse }, &order, &mut state)
             }

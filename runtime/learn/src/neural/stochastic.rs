@@ -247,7 +247,7 @@ fn fit(settings: &Settings<'_>, data: &Data, run: &Run<'_>) -> Result<Stochastic
     let seed = params::seed(settings.random_state);
     let held = held_out(settings, data, seed)?;
     let source = match &data.sparse {
-        Some(sparse) => Source::MixedRow(data.row_major(), sparse),
+        Some(sparse) => Source::Mixed(data.row_major(), sparse),
         None => Source::Dense(data.row_major()),
     };
     let mut plan = settings.plan;
