@@ -22,7 +22,7 @@ pub struct MinimizeLimits {
 }
 
 /// SciPy's default of [`MinimizeLimits::decrease`].
-pub const DECREASE: f64 = 2.220_446_049_250_313_1e-9;
+pub const DECREASE: f64 = 2.220_446_049_250_313e-9;
 
 /// The reason of an end.
 #[derive(Clone, Copy, Debug, PartialEq)]

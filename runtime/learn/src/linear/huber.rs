@@ -115,10 +115,10 @@ impl Problem<'_> {
             add(&mut sum.hessian.data, &other.hessian.data);
         })?;
         mirror(&mut sum.hessian);
-        for j in 0..self.width() {
+        for (j, param) in params.iter().enumerate().take(self.width()) {
             let l2 = 2.0 * self.alpha * self.design.scale[j] * self.design.scale[j] / self.design.total;
-            sum.value += 0.5 * l2 * params[j] * params[j];
-            sum.gradient[j] += l2 * params[j];
+            sum.value += 0.5 * l2 * param * param;
+            sum.gradient[j] += l2 * param;
             sum.hessian.set(j, j, sum.hessian.at(j, j) + l2);
         }
         Ok(sum)

@@ -175,8 +175,8 @@ impl Fitting<'_> {
             return Err(Error::new(ErrorKind::Constant, message).help("set `tol` to a smaller number"));
         }
         let mut within = Matrix::zeros(width, rank);
-        for c in 0..rank {
-            let vector = vectors.column(c).iter().zip(&deviations).map(|(v, s)| v / s / singular_values[c]);
+        for (c, singular) in singular_values.iter().enumerate().take(rank) {
+            let vector = vectors.column(c).iter().zip(&deviations).map(|(v, s)| v / s / singular);
             within.column_mut(c).iter_mut().zip(vector).for_each(|(to, v)| *to = v);
         }
         let center: Vec<f64> =

@@ -197,7 +197,7 @@ pub fn descend(
         let shown = if is_scored { -value } else { value };
         values.push(shown);
         run.stage(format!("{name}pass {pass}, {title} {shown:.6}"));
-        let improves = plan.tol == f64::NEG_INFINITY || !(value > best - plan.tol);
+        let improves = plan.tol == f64::NEG_INFINITY || value.is_nan() || best.is_nan() || value <= best - plan.tol;
         idle = if improves { 0 } else { idle + 1 };
         best = if value < best { value } else { best };
         if idle >= plan.patience {

@@ -293,7 +293,7 @@ impl Training<'_> {
                 Some(held) => {
                     let score = self.score(&weights, held);
                     scores.push(score);
-                    let improves = !(score < best_score + params.tol);
+                    let improves = score.is_nan() || score >= best_score + params.tol;
                     if score > best_score {
                         best_score = score;
                         best = Some(weights.clone());
@@ -301,7 +301,7 @@ impl Training<'_> {
                     improves
                 }
                 None => {
-                    let improves = !(loss > best_loss - params.tol);
+                    let improves = loss.is_nan() || loss <= best_loss - params.tol;
                     best_loss = best_loss.min(loss);
                     improves
                 }

@@ -205,7 +205,7 @@ fn expit(z: f64) -> f64 {
 fn exp(z: f64) -> f64 {
     // Rounds to an integer, which is then in the last bits.
     const ROUND: f64 = 6_755_399_441_055_744.0;
-    const LN_2: (f64, f64) = (6.931_471_803_691_238_2e-1, 1.908_214_929_270_587_7e-10);
+    const LN_2: (f64, f64) = (6.931_471_803_691_238e-1, 1.908_214_929_270_587_7e-10);
     let z = z.clamp(-708.0, 709.0);
     let shifted = z * std::f64::consts::LOG2_E + ROUND;
     let power = shifted - ROUND;
