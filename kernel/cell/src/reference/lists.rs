@@ -72,8 +72,6 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "ShuffleSplit",
             "StratifiedShuffleSplit",
             "GroupShuffleSplit",
-            "LeavePOut",
-            "LeavePGroupsOut",
             "TrainSizes",
             "Permutations",
         ],

@@ -269,35 +269,39 @@ impl Folds for LeaveOneGroupOut {
 
 /// Each set of so many rows is a test set.
 #[derive(Clone, Copy, Debug)]
-pub struct LeavePOut(usize);
+pub struct LeavePOut {
+    p: usize,
+}
 
 impl LeavePOut {
     /// With test sets of `p` rows.
     pub fn new(p: usize) -> Self {
-        LeavePOut(p)
+        LeavePOut { p }
     }
 }
 
 impl Folds for LeavePOut {
     fn splitter(&self) -> Splitter {
-        Splitter::LeavePOut { p: self.0 }
+        Splitter::LeavePOut { p: self.p }
     }
 }
 
 /// The rows of each set of so many groups are a test set.
 #[derive(Clone, Copy, Debug)]
-pub struct LeavePGroupsOut(usize);
+pub struct LeavePGroupsOut {
+    n_groups: usize,
+}
 
 impl LeavePGroupsOut {
     /// With test sets of `n_groups` groups.
     pub fn new(n_groups: usize) -> Self {
-        LeavePGroupsOut(n_groups)
+        LeavePGroupsOut { n_groups }
     }
 }
 
 impl Folds for LeavePGroupsOut {
     fn splitter(&self) -> Splitter {
-        Splitter::LeavePGroupsOut { n_groups: self.0 }
+        Splitter::LeavePGroupsOut { n_groups: self.n_groups }
     }
 }
 
@@ -319,14 +323,14 @@ macro_rules! shuffled {
                 $name { n_splits, test_size: Size::Share($test), train_size: None, random_state: 0 }
             }
 
-            #[doc = concat!("The share or number of test ", $of, ".")]
+            /// The share or number of test rows, or of test groups for `GroupShuffleSplit`.
             #[track_caller]
             pub fn test_size(mut self, value: impl IntoSampleSize) -> Self {
                 self.test_size = size(value, "test_size");
                 self
             }
 
-            #[doc = concat!("The share or number of training ", $of, ". Without it, all others.")]
+            /// The share or number of training rows, or of training groups for `GroupShuffleSplit`. Without it, all others.
             #[track_caller]
             pub fn train_size(mut self, value: impl IntoSampleSize) -> Self {
                 self.train_size = Some(size(value, "train_size"));
