@@ -1,7 +1,7 @@
 //! The columns that the estimators of a specification take as documents. A model stores no documents, but all
 //! categories.
 
-use onrush_wire::learn::{Spec, info};
+use onrush_wire::learn::{Param, Part, Spec, info};
 
 use crate::check::is_passthrough_or_drop;
 use crate::data::{Data, Kind};
@@ -56,7 +56,9 @@ fn uses(spec: &Spec, columns: &[String]) -> Vec<Use> {
         _ if spec.parts.is_empty() => all(leaf),
         _ => {
             let mut found = all(Use::default());
-            for part in &spec.parts {
+            // The final estimator of a stack sees the columns only if it is told to.
+            let sees = |part: &&Part| part.name != "final_estimator" || spec.param("passthrough") == Param::Bool(true);
+            for part in spec.parts.iter().filter(sees) {
                 let more = uses(&part.spec, columns);
                 found.iter_mut().zip(more).for_each(|(found, more)| add(found, more));
             }

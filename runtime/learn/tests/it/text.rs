@@ -429,3 +429,23 @@ fn the_stop_words_are_those_of_scikit_learn() {
     let Attribute::Frame(columns) = fitted.attribute("vocabulary").unwrap() else { panic!() };
     assert_eq!(columns[0].1, Values::Strs(vec!["kept".to_string(), "words".to_string()]));
 }
+
+#[test]
+fn the_final_estimator_of_a_stack_takes_no_documents() {
+    let words = ["red sun", "blue sea", "red fire", "blue sky", "red wine", "blue ice", "red rose", "blue moon"];
+    let documents: Vec<Option<&str>> = words.iter().map(|w| Some(*w)).collect();
+    let y = (0..8).map(|i| f64::from(i % 2)).collect();
+    let classes = vec!["red".to_string(), "blue".to_string()];
+    let data = Data { y, classes, ..Data::new(vec![Column::category("words", &documents)]) };
+    let part = |name: &str, spec: Spec| Part { name: name.to_string(), columns: Vec::new(), spec };
+    let steps = vec![
+        part("tfidfvectorizer", Spec::new("TfidfVectorizer")),
+        part("logisticregression", Spec::new("LogisticRegression")),
+    ];
+    let inside = Spec { parts: steps, ..Spec::new("Pipeline") };
+    let parts = vec![part("words", inside), part("final_estimator", Spec::new("LogisticRegression"))];
+    let cv = Some(Splitter::Auto { n_splits: 2 });
+    let fitted = fit(&Spec { parts, cv, ..Spec::new("StackingClassifier") }, &data);
+    // Each document has the word that names its class.
+    assert_eq!(fitted.apply(&data, &[0]).unwrap()[0], data.y);
+}
