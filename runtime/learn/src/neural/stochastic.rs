@@ -372,18 +372,12 @@ impl Stochastic {
 
     /// The scores of each output.
     fn scores(&self, data: &Data) -> Result<Vec<Vec<f64>>, Error> {
-        let (dense, width) = (data.width(), self.width());
+        let width = self.width();
         if data.total_width() != width {
             let message = format!("{} features, and the model was trained on {width}", data.total_width());
             return Err(Error::new(ErrorKind::UnknownColumn, message));
         }
-        let of_output = |(coef, intercept): (&[f64], &f64)| {
-            let mut out = scores(data, &coef[..dense], *intercept);
-            if let Some(sparse) = &data.sparse {
-                out.par_iter_mut().enumerate().for_each(|(row, out)| *out += sparse.dot(row, &coef[dense..]));
-            }
-            out
-        };
+        let of_output = |(coef, intercept): (&[f64], &f64)| scores(data, coef, *intercept);
         Ok(self.coef.data.chunks_exact(width.max(1)).zip(&self.intercept.data).map(of_output).collect())
     }
 
