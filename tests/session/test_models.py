@@ -195,7 +195,7 @@ def test_scores_on_folds_are_numbers_and_frames(kernel):
     kernel.ok(IRIS + DIABETES)
     # cross_val_score(GaussianNB(), X, y, cv=5)
     scores = kernel.value('cross_val_score(&GaussianNB::new(), &iris, "target", 5)')
-    assert [float(s) for s in scores.strip("[]").split(",")] == pytest.approx([0.9333333333333333, 0.9666666666666667, 0.9333333333333333, 0.9333333333333333, 1.0])
+    assert [float(s) for s in scores.strip("[]").split(",") if s.strip()] == pytest.approx([0.9333333333333333, 0.9666666666666667, 0.9333333333333333, 0.9333333333333333, 1.0])
     assert kernel.value('cross_val_score(&Ridge::new(), &diabetes, "target", cv(3).scoring(x!(m = (target - prediction).abs().mean()))).len()') == "3"
     columns = 'cross_validate(&GaussianNB::new(), &iris, "target", cv(5).scoring(["accuracy", "roc_auc_ovr"]).return_train_score(true)).columns()[4..].to_vec()'
     assert kernel.value(columns) == '["test_accuracy", "test_roc_auc_ovr", "train_accuracy", "train_roc_auc_ovr"]'
@@ -251,9 +251,9 @@ def test_a_search_has_columns_for_each_scorer(kernel):
         'let s = GridSearchCV::new(make_pipeline((StandardScaler::new(), LogisticRegression::new()))).param("logisticregression__C", [0.1, 1.0])'
         '.cv(5).scoring(["roc_auc_ovr", "accuracy"]).refit("accuracy").return_train_score(true).fit(&iris, "target");'
     )
-    columns = kernel.value("s.results().columns()")
+    columns = kernel.value('s.results().columns().join(",")')
     for name in ["mean_test_roc_auc_ovr", "rank_test_accuracy", "split4_test_accuracy", "mean_train_accuracy", "param_logisticregression__C"]:
-        assert f'"{name}"' in columns
+        assert name in columns
     assert kernel.value("s.best_score()") == kernel.value("s.results().value::<f64>(x!(mean_test_accuracy.max()))")
     kernel.ok('let c = LogisticRegression::new().param("C", 0.5).fit(&iris, "target");')
     # Without a name the first scorer decides.
