@@ -330,7 +330,8 @@ macro_rules! shuffled {
                 self
             }
 
-            /// The share or number of training rows, or of training groups for `GroupShuffleSplit`. Without it, all others.
+            /// The share or number of training rows, or of training groups for `GroupShuffleSplit`. Without it, all
+            /// others.
             #[track_caller]
             pub fn train_size(mut self, value: impl IntoSampleSize) -> Self {
                 self.train_size = Some(size(value, "train_size"));

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::network::Chunk;
 
-/// The schedule of the learning rate of [`Optimizer::Sgd`].
+/// The schedule of the learning rate of [`OptimizerKind::Sgd`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     Constant,
