@@ -6,7 +6,7 @@ use crate::display::{Show, offer};
 use crate::frame::Frame;
 use crate::plot::Plot;
 
-/// How good a model is on the rows of a frame; see [`Model::report`].
+/// How good a model is on the rows of a frame; see [`Model::report`](super::Model::report).
 #[derive(Clone)]
 pub struct Report {
     pub(super) table: Frame,
