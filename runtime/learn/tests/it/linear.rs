@@ -541,8 +541,9 @@ fn wrong_input_is_named() {
         message.starts_with("`class_weight` is [1.0, -2.0, 1.0]: expected finite numbers of at least 0"),
         "{message}"
     );
-    let message = error(&Spec::new("LogisticRegression").with("C", 2.0), &iris);
-    assert!(message.starts_with("`LogisticRegression` has no parameter `C`; did you mean `c`?"), "{message}");
+    let message = error(&Spec::new("LogisticRegression").with("l2_ratio", 2.0), &iris);
+    let expected = "`LogisticRegression` has no parameter `l2_ratio`; did you mean `l1_ratio`?";
+    assert!(message.starts_with(expected), "{message}");
     let message = error(&Spec::new("LogisticRegressionCV").with("cv", 60), &iris);
     assert!(message.starts_with("60 folds, but no class has more than 50 rows"), "{message}");
     let message = error(&Spec::new("LassoCV").with("alphas", [1.0, f64::INFINITY]), &data);
