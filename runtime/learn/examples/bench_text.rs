@@ -38,16 +38,16 @@ fn documents() -> (Vec<String>, Vec<f64>) {
 }
 
 fn main() {
-    let (texts, y) = documents();
+    let (strings, y) = documents();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [word, path] = &arguments[..]
         && word == "write"
     {
-        let lines: Vec<String> = texts.iter().zip(&y).map(|(text, class)| format!("{class} {text}")).collect();
+        let lines: Vec<String> = strings.iter().zip(&y).map(|(text, class)| format!("{class} {text}")).collect();
         std::fs::write(path, lines.join("\n")).unwrap_or_else(|e| panic!("{path}: {e}"));
         return;
     }
-    let column = Column::category("text", &texts.iter().map(Some).collect::<Vec<_>>());
+    let column = Column::category("text", &strings.iter().map(Some).collect::<Vec<_>>());
     let classes = vec!["0".to_string(), "1".to_string()];
     let data = Data { y, classes, target: "y".to_string(), ..Data::new(vec![column]) };
     let step = |spec: Spec| Part { name: spec.estimator.to_lowercase(), columns: Vec::new(), spec };

@@ -159,7 +159,7 @@ fn coverage() -> String {
     out.replace("| scikit-learn | here |\n|---|---|\n\nOthers", "Others")
 }
 
-/// Places of names that are no estimators, and why the other names of a module are not there.
+/// The equivalents of functions and displays of scikit-learn, and for each module the reason for names without one.
 #[derive(serde::Deserialize)]
 struct Elsewhere {
     names: BTreeMap<String, String>,

@@ -25,7 +25,7 @@ struct Rounds {
 /// Trains the classifiers.
 ///
 /// # Errors
-/// If a training fails, the first classifier is no better than chance, or the user stops the training.
+/// If a training fails, the first classifier predicts as badly as chance, or the user stops the training.
 pub fn classifier(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> Result<AdaBoost, Error> {
     let params = params::AdaBoostClassifier::of(spec);
     let inner = only(spec, &|| Spec::new("DecisionTreeClassifier").with("max_depth", 1usize))?;
@@ -54,7 +54,7 @@ pub fn classifier(spec: &Spec, data: &Data, run: &Run<'_>, fit: Trainer<'_>) -> 
         }
         if error >= 1.0 - 1.0 / classes {
             if rounds.parts.is_empty() {
-                let message = format!("{} is no better than chance, and cannot be boosted", inner.estimator);
+                let message = format!("{} predicts as badly as chance, and cannot be boosted", inner.estimator);
                 return Err(Error::new(ErrorKind::Fit, message).help("take another estimator"));
             }
             break;

@@ -148,7 +148,7 @@ impl Model for Bagging {
             return wrong("the number of classes is not that of the target");
         }
         if self.bags.is_empty() {
-            return wrong("there are no estimators inside");
+            return wrong("the ensemble has 0 estimators, and needs at least one");
         }
         for bag in &self.bags {
             check_inside(&bag.model)?;

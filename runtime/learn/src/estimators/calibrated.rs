@@ -173,7 +173,7 @@ impl Model for CalibratedClassifier {
             return wrong("the number of classes is not that of the target");
         }
         if self.parts.is_empty() {
-            return wrong("there are no estimators inside");
+            return wrong("the ensemble has 0 estimators, and needs at least one");
         }
         for part in &self.parts {
             check_estimator(&part.model, features, classes)?;

@@ -100,7 +100,7 @@ pub fn is_file(bytes: &[u8]) -> bool {
 /// Each categorical feature has the categories of all.
 ///
 /// # Errors
-/// If the bytes are no model of CatBoost, are cut off, contradict themselves, or hold a model that is not supported.
+/// If the bytes are not a CatBoost model, are cut off, contradict themselves, or hold an unsupported model.
 pub fn read(bytes: &[u8]) -> Result<(Spec, Vec<Field>, Vec<String>, LibraryModel), Error> {
     let broken = |why: String| Error::new(ErrorKind::ModelFile, format!("this is not a model of CatBoost: {why}"));
     let forest = CatboostForest::read(bytes).map_err(broken)?;

@@ -17,7 +17,7 @@ const CHUNK: usize = 256;
 
 /// The distinct documents of rows, in the order of their first rows.
 pub struct Documents<'a> {
-    texts: Vec<&'a str>,
+    strings: Vec<&'a str>,
     /// For each row the position of its document.
     rows: Vec<usize>,
 }
@@ -33,7 +33,7 @@ pub struct Counts {
 impl<'a> Documents<'a> {
     /// The documents of the only feature.
     pub fn of(data: &'a Data) -> Self {
-        let mut documents = Documents { texts: Vec::new(), rows: Vec::with_capacity(data.rows) };
+        let mut documents = Documents { strings: Vec::new(), rows: Vec::with_capacity(data.rows) };
         let Some(column) = data.features.first() else { return documents };
         let names = match &column.kind {
             Kind::Category(names) => names.as_slice(),
@@ -44,8 +44,8 @@ impl<'a> Documents<'a> {
         for code in &column.values {
             let code = (*code as usize).min(names.len());
             if positions[code] == NEW {
-                positions[code] = documents.texts.len();
-                documents.texts.push(names.get(code).map_or("", String::as_str));
+                positions[code] = documents.strings.len();
+                documents.strings.push(names.get(code).map_or("", String::as_str));
             }
             documents.rows.push(positions[code]);
         }
@@ -54,7 +54,7 @@ impl<'a> Documents<'a> {
 
     /// How many rows have each of the documents.
     fn multiplicities(&self) -> Vec<f64> {
-        let mut counts = vec![0.0; self.texts.len()];
+        let mut counts = vec![0.0; self.strings.len()];
         self.rows.iter().for_each(|document| counts[*document] += 1.0);
         counts
     }
@@ -77,13 +77,13 @@ impl<'a> Documents<'a> {
     /// # Errors
     /// If the user stops the work.
     pub fn count(&self, analyzer: &Analyzer, binary: bool, run: &Run<'_>) -> Result<Counts, Error> {
-        run.stage(format!("terms of {} documents", self.texts.len()));
+        run.stage(format!("terms of {} documents", self.strings.len()));
         let state = RandomState::new();
-        let part = |texts: &[&str]| {
+        let part = |strings: &[&str]| {
             let mut part =
                 Counts { words: Words::new(&state), starts: Vec::new(), terms: Vec::new(), counts: Vec::new() };
             let (mut scratch, mut found) = (Scratch::default(), Vec::new());
-            for text in texts {
+            for text in strings {
                 found.clear();
                 analyzer.each(text, &mut scratch, |term| found.push(part.words.insert(term)));
                 tally(&mut found, binary, &mut part.terms, &mut part.counts);
@@ -91,7 +91,7 @@ impl<'a> Documents<'a> {
             }
             part
         };
-        let parts = self.texts.par_chunks(CHUNK).map(|texts| (!(run.is_stopped)()).then(|| part(texts)));
+        let parts = self.strings.par_chunks(CHUNK).map(|strings| (!(run.is_stopped)()).then(|| part(strings)));
         let parts: Vec<Option<Counts>> = parts.collect();
         let mut all = Counts { words: Words::new(&state), starts: vec![0], terms: Vec::new(), counts: Vec::new() };
         for part in parts {
@@ -109,7 +109,7 @@ impl<'a> Documents<'a> {
 
     /// The rows of [`Documents::count`], with the column of each word in `columns`. Words without one are left out.
     pub fn rows_of(&self, counts: &Counts, columns: &[Option<u32>], names: Arc<Vec<String>>) -> Sparse {
-        let documents: Vec<usize> = (0..self.texts.len()).collect();
+        let documents: Vec<usize> = (0..self.strings.len()).collect();
         let parts = documents.par_chunks(CHUNK).map(|documents| {
             let mut part = Part::default();
             let mut row: Vec<(u32, f64)> = Vec::new();
@@ -156,9 +156,9 @@ impl<'a> Documents<'a> {
         run: &Run<'_>,
         work: impl Fn(&str, &mut Scratch, &mut Part) + Sync,
     ) -> Result<Sparse, Error> {
-        let parts = self.texts.par_chunks(CHUNK).map(|texts| {
+        let parts = self.strings.par_chunks(CHUNK).map(|strings| {
             let (mut part, mut scratch) = (Part::default(), Scratch::default());
-            texts.iter().for_each(|text| work(text, &mut scratch, &mut part));
+            strings.iter().for_each(|text| work(text, &mut scratch, &mut part));
             (!(run.is_stopped)()).then_some(part)
         });
         let parts: Option<Vec<Part>> = parts.collect::<Vec<Option<Part>>>().into_iter().collect();
@@ -168,7 +168,7 @@ impl<'a> Documents<'a> {
 
     /// The rows from those of the distinct documents.
     fn by_row(&self, sparse: Sparse) -> Sparse {
-        match self.rows.len() == self.texts.len() {
+        match self.rows.len() == self.strings.len() {
             true => sparse,
             false => sparse.take(&self.rows),
         }

@@ -123,7 +123,7 @@ impl Counters {
     /// Adds a statistic, whose elements were checked.
     ///
     /// # Errors
-    /// If there is no table for it, or the table has other counts.
+    /// If the file lacks its table, or the table has another number of counts.
     pub fn add(&mut self, source: &CounterSource, elements: Vec<Element>) -> Result<(), String> {
         let kind = match source.ctr_type.as_str() {
             "BinarizedTargetMeanValue" | "FloatTargetMeanValue" => Kind::Mean,
