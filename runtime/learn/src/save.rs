@@ -128,8 +128,8 @@ pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
 /// If the bytes are no model's file, are cut off or contradict themselves.
 pub fn from_bytes(bytes: &[u8]) -> Result<FittedModel, Error> {
     let broken = |why: String| Error::new(ErrorKind::ModelFile, format!("this is not a model file of Onrush: {why}"));
-    // A safetensors file begins with the length of its header, whose first byte can be that of a pickle.
-    if bytes.get(8) != Some(&b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
+    // A safetensors file begins with the length of its header, eight bytes, whose first can be that of a pickle.
+    if bytes.get(8).is_some_and(|byte| *byte != b'{') && (bytes.first() == Some(&0x80) || bytes.starts_with(b"PK")) {
         return Err(pickle());
     }
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
