@@ -13,6 +13,7 @@ from sklearn import (
     compose,
     decomposition,
     feature_extraction,
+    feature_selection,
     linear_model,
     model_selection,
     naive_bayes,
@@ -23,8 +24,8 @@ from sklearn import (
 
 HERE = Path(__file__).parent
 MODULES = [
-    compose, decomposition, feature_extraction.text, linear_model, model_selection, naive_bayes, neighbors, pipeline,
-    preprocessing,
+    compose, decomposition, feature_extraction.text, feature_selection, linear_model, model_selection, naive_bayes,
+    neighbors, pipeline, preprocessing,
 ]
 NONE = ("norm", "strip_accents")
 
@@ -89,6 +90,8 @@ def build(s):
     params = {k: None if k in NONE and v == "none" else v for k, v in s["params"].items()}
     if "ngram_range" in params:
         params["ngram_range"] = tuple(params["ngram_range"])
+    if "score_func" in params:
+        params["score_func"] = getattr(feature_selection, params["score_func"])
     of = next(getattr(m, name) for m in MODULES if hasattr(m, name))
     if name in ("Pipeline", "FeatureUnion"):
         return of([(p["name"], build(p["spec"])) for p in s["parts"]], **params)
@@ -198,6 +201,9 @@ def models(data):
     case("hashing_small", steps(spec("HashingVectorizer", n_features=256), LOGISTIC), data.text, data.topic)
     case("bayes", steps(COUNT, spec("MultinomialNB", alpha=0.3)), data.text, data.topic, folds=True)
     case("bayes_weighted", steps(TFIDF, spec("MultinomialNB")), two.text, two.topic, weight=weight)
+    best = spec("SelectKBest", score_func="chi2", k=12)
+    case("selected", steps(TFIDF, best, spec("MultinomialNB")), data.text, data.topic, folds=True)
+    case("selected_linear", steps(COUNT, best, LOGISTIC), data.text, data.topic)
     ridge = {"solver": "sparse_cg", "tol": 1e-14, "max_iter": 10_000}
     case("ridge", steps(TFIDF, spec("Ridge", alpha=0.5, **ridge)), data.text, data.y)
     case("ridge_flat", steps(COUNT, spec("Ridge", alpha=2.0, fit_intercept=False, **ridge)), data.text, data.y)

@@ -4,7 +4,7 @@ use onrush_wire::learn::{Grid, Param, Spec, Splitter, TrainSizes};
 
 use crate::check;
 use crate::compose;
-use crate::data::Data;
+use crate::data::{Data, categories};
 use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
 use crate::model::{Output, Values};
@@ -21,6 +21,8 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
     let data = &*check::densified(spec, data)?;
     check::data(spec, data)?;
     text::check_columns(spec, data)?;
+    let (data, declared) = categories::declared(spec, data)?;
+    let data = &*data;
     let model = match spec.estimator.as_str() {
         "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,
         "ColumnTransformer" | "FeatureUnion" => compose::columns::fit(spec, data, run, &fit).map(Any::from)?,
@@ -40,7 +42,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         name => trained(spec, data, run)
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("`{name}` cannot be trained yet"))))?,
     };
-    Ok(FittedModel::new(spec, data, model))
+    Ok(FittedModel { declared, ..FittedModel::new(spec, data, model) })
 }
 
 /// Trains a transformer and transforms its training rows: the model, and the columns of [`FittedModel::outputs`], or

@@ -52,7 +52,7 @@ pub fn load(path_name: &str, bytes: &[u8]) -> Result<FittedModel, Error> {
 /// A model of another library's file, which does not say more about its training.
 fn of_file(spec: Spec, features: Vec<Field>, classes: Vec<String>, model: Any) -> FittedModel {
     let (target, session) = ("target".to_string(), String::new());
-    FittedModel { spec, features, sparse: 0, target, classes, rows: 0, session, model }
+    FittedModel { spec, features, sparse: 0, declared: Vec::new(), target, classes, rows: 0, session, model }
 }
 
 /// The bytes of a model's file, in the format that the end of its name says: `.safetensors` for every model, `.ubj`

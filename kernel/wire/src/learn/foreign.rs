@@ -85,6 +85,8 @@ macro_rules! foreign_estimators {
     (@lightgbm_parameters $($next:tt)*) => {
         $crate::foreign_estimators! {
             $($next)* {
+                /// Columns of numbers that are categories, by name. Strings are categories in any case.
+                categorical_feature: Any = "auto", Any;
                 /// `gbdt`, `dart`, or `rf`: a random forest, which needs `subsample` and `subsample_freq`.
                 boosting_type: Str = "gbdt", OneOf(&["gbdt", "dart", "rf"]);
                 /// Leaves of a tree at most.
@@ -130,6 +132,8 @@ macro_rules! foreign_estimators {
     (@catboost_parameters $($next:tt)*) => {
         $crate::foreign_estimators! {
             $($next)* {
+                /// Columns of numbers that are categories, by name. Strings are categories in any case.
+                cat_features: Any = None, Any;
                 /// Trees at most.
                 iterations: Int = 1000, AtLeast(1.0);
                 /// Factor of each tree's values. The library's default depends on the rows and the trees.

@@ -73,8 +73,8 @@ macro_rules! tree_estimators {
                 max_features: Float = 1.0, Within(0.0, 1.0);
                 /// The largest number of bins of a feature.
                 max_bins: Int = 255, Within(2.0, 255.0);
-                /// `from_dtype`: strings are categories.
-                categorical_features: Str = "from_dtype", OneOf(&["from_dtype"]);
+                /// Columns of numbers that are categories, by name. Strings are categories in any case.
+                categorical_features: Any = "from_dtype", Any;
             ]
             [stop
                 /// Constraints on interactions are not supported: only `None`.

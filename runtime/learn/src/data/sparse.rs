@@ -107,6 +107,25 @@ impl Sparse {
         joined
     }
 
+    /// The columns at these positions, which ascend.
+    pub fn select(&self, wanted: &[usize]) -> Sparse {
+        let mut places = vec![None; self.width()];
+        wanted.iter().enumerate().for_each(|(place, column)| places[*column] = Some(place as u32));
+        let names = wanted.iter().map(|column| self.names[*column].clone()).collect();
+        let mut selected = Sparse { names: Arc::new(names), starts: vec![0], ..Sparse::default() };
+        for row in 0..self.rows() {
+            let (columns, values) = self.row(row);
+            for (column, value) in columns.iter().zip(values) {
+                if let Some(place) = places[*column as usize] {
+                    selected.columns.push(place);
+                    selected.values.push(*value);
+                }
+            }
+            selected.starts.push(selected.columns.len());
+        }
+        selected
+    }
+
     /// The same places with other values. `value` gets the column and the value.
     #[must_use]
     pub fn mapped(mut self, value: impl Fn(usize, f64) -> f64) -> Sparse {

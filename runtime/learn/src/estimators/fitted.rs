@@ -9,7 +9,7 @@ use super::Any;
 use super::inside::fields;
 use crate::check;
 use crate::data::sparse::Sparse;
-use crate::data::{Column, Data, Kind};
+use crate::data::{Column, Data, Kind, categories};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, codes, missing};
 use crate::neighbors::{self, Neighbors};
@@ -26,6 +26,9 @@ pub struct FittedModel {
     /// How many of the features, the last ones, were sparse.
     #[serde(default)]
     pub(crate) sparse: usize,
+    /// The positions of the features that are categories in training, and numbers in frames.
+    #[serde(default)]
+    pub(crate) declared: Vec<usize>,
     /// The name of the target. Empty if there is none.
     pub target: String,
     /// See [`Data::classes`].
@@ -57,6 +60,7 @@ impl FittedModel {
             spec: spec.clone(),
             features,
             sparse: data.sparse.as_ref().map_or(0, Sparse::width),
+            declared: Vec::new(),
             target: data.target.clone(),
             classes: data.classes.clone(),
             rows: data.rows as u64,
@@ -110,7 +114,23 @@ impl FittedModel {
             let message = format!("{} got {found} features, and was trained on {wanted}", self.spec.estimator);
             return Err(Error::new(ErrorKind::TypeMismatch, message));
         }
-        check::ready(&self.spec, data)
+        let mut data = check::ready(&self.spec, data)?;
+        for position in &self.declared {
+            if let (Kind::Category(names), Kind::Number) =
+                (&self.features[*position].kind, &data.features[*position].kind)
+            {
+                let column = &mut data.to_mut().features[*position];
+                column.values = categories::codes(names, column);
+                column.kind = Kind::Category(names.clone());
+            }
+        }
+        Ok(data)
+    }
+
+    /// Whether the feature at `position` is a column of strings.
+    pub fn takes_strings(&self, position: usize) -> bool {
+        let kind = self.features.get(position).map(|field| &field.kind);
+        matches!(kind, Some(Kind::Category(_) | Kind::Text)) && !self.declared.contains(&position)
     }
 
     /// How many of its outputs, the last ones, are sparse.
@@ -177,7 +197,7 @@ impl FittedModel {
         let mut columns = Vec::new();
         let sparse = data.sparse.as_ref().filter(|sparse| self.ends_with(&sparse.names));
         let dense = self.features.len() - sparse.map_or(0, Sparse::width);
-        for field in &self.features[..dense] {
+        for (position, field) in self.features[..dense].iter().enumerate() {
             let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
             columns.push(match (&field.kind, &column.kind) {
                 (Kind::Category(known), Kind::Category(names)) if known != names => {
@@ -191,12 +211,12 @@ impl FittedModel {
                     let kind = Kind::Category(known.iter().chain(first).cloned().collect());
                     Column { name: field.name.clone(), kind, values }
                 }
-                (Kind::Number, Kind::Number) | (Kind::Category(_) | Kind::Text, Kind::Category(_)) => column.clone(),
-                (wanted, _) => {
-                    let (was, is) = match wanted {
-                        Kind::Number => ("numbers", "strings"),
-                        Kind::Category(_) | Kind::Text => ("strings", "numbers"),
-                    };
+                (Kind::Number, Kind::Number) => column.clone(),
+                (Kind::Category(_), Kind::Number) if self.declared.contains(&position) => column.clone(),
+                (Kind::Category(_) | Kind::Text, Kind::Category(_)) if self.takes_strings(position) => column.clone(),
+                _ => {
+                    let (was, is) =
+                        if self.takes_strings(position) { ("strings", "numbers") } else { ("numbers", "strings") };
                     let message = format!("`{}` holds {is}, but the model was trained on {was}", field.name);
                     return Err(Error::new(ErrorKind::TypeMismatch, message));
                 }

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::scores::{self, FeatureScores};
+use crate::data::sparse::Sparse;
 use crate::data::{Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, Values};
@@ -201,6 +202,17 @@ fn top(scores: &[f64], percent: f64) -> Result<Vec<usize>, Error> {
     Ok(kept)
 }
 
+impl Univariate {
+    fn check_width(&self, data: &Data) -> Result<(), Error> {
+        let (width, own) = (data.total_width(), self.scores.data.len());
+        if width == own {
+            return Ok(());
+        }
+        let message = format!("the rows have {width} features, and the selector was trained on {own}");
+        Err(Error::new(ErrorKind::TypeMismatch, message))
+    }
+}
+
 impl Model for Univariate {
     fn outputs(&self, features: &[Field]) -> Vec<Role> {
         let dense = self.scores.data.len() - self.terms.len();
@@ -211,13 +223,8 @@ impl Model for Univariate {
         self.kept.iter().map(role).collect()
     }
 
-    /// Sparse features that are kept become dense columns.
     fn apply(&self, data: &Data, wanted: &[usize]) -> Result<Vec<Vec<f64>>, Error> {
-        let (width, own) = (data.total_width(), self.scores.data.len());
-        if width != own {
-            let message = format!("the rows have {width} features, and the selector was trained on {own}");
-            return Err(Error::new(ErrorKind::TypeMismatch, message));
-        }
+        self.check_width(data)?;
         let column = |k: &usize| match data.features.get(self.kept[*k]) {
             Some(column) => column.values.clone(),
             None => vec![0.0; data.rows],
@@ -238,6 +245,18 @@ impl Model for Univariate {
             });
         }
         Ok(out)
+    }
+
+    fn sparse_outputs(&self, sparse: usize) -> usize {
+        let dense = self.scores.data.len().saturating_sub(sparse);
+        self.kept.iter().filter(|j| **j >= dense).count()
+    }
+
+    fn apply_sparse(&self, data: &Data) -> Result<Option<Sparse>, Error> {
+        self.check_width(data)?;
+        let Some(sparse) = &data.sparse else { return Ok(None) };
+        let kept: Vec<usize> = self.kept.iter().filter_map(|j| j.checked_sub(data.width())).collect();
+        Ok((!kept.is_empty()).then(|| sparse.select(&kept)))
     }
 
     fn attribute(&self, name: &str, features: &[Field], _: &[String]) -> Option<Attribute> {
@@ -275,4 +294,36 @@ impl Model for Univariate {
 /// Whether positions are different ones below `width`, in ascending order.
 pub(super) fn ascending(kept: &[usize], width: usize) -> bool {
     kept.windows(2).all(|pair| pair[0] < pair[1]) && kept.last().is_none_or(|j| *j < width)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::data::Column;
+
+    #[test]
+    fn sparse_features_stay_sparse() {
+        let sparse = Sparse {
+            names: Arc::new(["a", "b", "c"].map(str::to_string).to_vec()),
+            starts: vec![0, 2, 3, 5],
+            columns: vec![0, 2, 1, 1, 2],
+            values: vec![1.0, 2.0, 3.0, 4.0, 5.0],
+        };
+        let data = Data { sparse: Some(sparse), ..Data::new(vec![Column::number("x", vec![7.0, 8.0, 9.0])]) };
+        let kept = |kept: &[usize]| Univariate {
+            scores: Tensor::vector(vec![0.0; 4]),
+            pvalues: None,
+            kept: kept.to_vec(),
+            terms: ["a", "b", "c"].map(str::to_string).to_vec(),
+        };
+        let model = kept(&[0, 1, 3]);
+        let found = model.apply_sparse(&data).unwrap().unwrap();
+        assert_eq!((model.sparse_outputs(3), &found.names[..]), (2, &["a".to_string(), "c".to_string()][..]));
+        assert_eq!((found.starts, found.columns, found.values), (vec![0, 2, 2, 3], vec![0, 1, 1], vec![1.0, 2.0, 5.0]));
+        let dense = model.apply(&data, &[0, 1, 2]).unwrap();
+        assert_eq!(dense, [vec![7.0, 8.0, 9.0], vec![1.0, 0.0, 0.0], vec![2.0, 0.0, 5.0]]);
+        assert_eq!((kept(&[0]).sparse_outputs(3), kept(&[0]).apply_sparse(&data).unwrap()), (0, None));
+    }
 }

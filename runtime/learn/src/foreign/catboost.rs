@@ -21,7 +21,7 @@ use crate::run::Run;
 use crate::tensor::Tensor;
 
 /// The library's other names of parameters, and their methods. Empty: it cannot be chosen.
-const ALIASES: [(&str, &str); 31] = [
+const ALIASES: [(&str, &str); 30] = [
     ("n_estimators", "iterations"),
     ("num_boost_round", "iterations"),
     ("num_trees", "iterations"),
@@ -47,7 +47,6 @@ const ALIASES: [(&str, &str); 31] = [
     ("save_snapshot", ""),
     ("callback", ""),
     ("thread_count", ""),
-    ("cat_features", ""),
     ("text_features", ""),
     ("embedding_features", ""),
     ("ignored_features", ""),
@@ -71,7 +70,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<LibraryModel, Erro
         let message = format!("`loss_function` is {name:?}, which predicts several values");
         return Err(Error::new(ErrorKind::Parameter, message).help("a model predicts one target"));
     }
-    let mut params = params(spec, &[], &ALIASES)?;
+    let mut params = params(spec, &["cat_features"], &ALIASES)?;
     params.insert("thread_count".to_string(), json!(rayon::current_num_threads()));
     let rounds = match spec.param("iterations") {
         Param::Int(rounds) => usize::try_from(rounds).unwrap_or(1),

@@ -23,10 +23,18 @@ use crate::tensor::Tensor;
 use crate::weights;
 
 /// Parameters of the table that do not go to the library as they are.
-const HANDLED: [&str; 7] =
-    ["objective", "class_weight", "n_estimators", "importance_type", "eval_metric", "early_stopping_rounds", "eval_at"];
+const HANDLED: [&str; 8] = [
+    "categorical_feature",
+    "objective",
+    "class_weight",
+    "n_estimators",
+    "importance_type",
+    "eval_metric",
+    "early_stopping_rounds",
+    "eval_at",
+];
 /// The library's other names of parameters, and their methods. Empty: it cannot be chosen.
-const ALIASES: [(&str, &str); 38] = [
+const ALIASES: [(&str, &str); 37] = [
     ("application", "objective"),
     ("loss", "objective"),
     ("boosting", "boosting_type"),
@@ -60,7 +68,6 @@ const ALIASES: [(&str, &str); 38] = [
     ("early_stopping_round", "early_stopping_rounds"),
     ("num_class", ""),
     ("num_classes", ""),
-    ("categorical_feature", ""),
     ("num_threads", ""),
     ("n_jobs", ""),
     ("linear_tree", ""),

@@ -56,11 +56,13 @@ pub fn bin(data: &Data, max_bins: usize, weight: Option<&[f64]>, seed: u32) -> R
         let count = column.categories().map_or(0, <[String]>::len);
         if count > max_bins {
             let message =
-                format!("`{}` has {count} different strings: at most {max_bins} are taken as categories", column.name);
-            return Err(Error::new(ErrorKind::Categories, message).help(format!(
-                "leave `{}` out with `.features(..)`, or encode it with `TargetEncoder` in a pipeline",
-                column.name
-            )));
+                format!("`{}` has {count} different values: at most {max_bins} are taken as categories", column.name);
+            return Err(Error::new(ErrorKind::Categories, message)
+                .help(format!(
+                    "leave `{}` out with `.features(..)`, or encode it with `TargetEncoder` in a pipeline",
+                    column.name
+                ))
+                .help("XGB*, LGBM* and CatBoost* take more"));
         }
     }
     let sample = (data.rows > SUBSAMPLE).then(|| subsample(data.rows, weight, seed));

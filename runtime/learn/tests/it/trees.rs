@@ -2,6 +2,7 @@
 //! by their properties.
 
 use onrush_learn::{Attribute, Column, Data, FittedModel, Param, Run, Spec, Values, save};
+use onrush_wire::learn::Part;
 use serde_json::Value;
 
 use crate::support::{assert_close, attribute, classification, expected, fit, numbers, regression};
@@ -364,6 +365,54 @@ fn strings_that_the_training_did_not_see_go_with_the_missing_ones() {
     }
 }
 
+/// The same rows with strings have scikit-learn's predictions in `trees_without_ties_are_those_of_scikit_learn`.
+#[test]
+fn numbers_that_are_declared_as_categories_are_split_like_strings() {
+    let all = expected("trees.json");
+    let case = serde_json::json!({"data": "category", "target": "y"});
+    let strings = set(&all, &case);
+    let values = data(&numbers(&all["sets"]["category"]), strings.y.clone(), 0).features.remove(3);
+    let mut numbers = strings.clone();
+    numbers.features[3] = values;
+    let spec = || Spec::new("HistGradientBoostingRegressor").with("max_iter", 10);
+    let declared = spec().with("categorical_features", ["x3"]);
+    let (by_name, by_number) = (fit(&spec(), &strings), fit(&declared, &numbers));
+    let wanted = &by_name.apply(&strings, &[0]).unwrap()[0];
+    assert_eq!(wanted, &by_number.apply(&numbers, &[0]).unwrap()[0]);
+    assert_ne!(wanted, &fit(&spec(), &numbers).apply(&numbers, &[0]).unwrap()[0]);
+    assert!(!by_number.takes_strings(3) && by_name.takes_strings(3));
+    let file = save::from_bytes(&save::to_bytes(&by_number).unwrap()).unwrap();
+    assert_eq!(wanted, &file.apply(&numbers, &[0]).unwrap()[0]);
+    // A number that the training did not see is as a missing one.
+    let with = |value: f64| {
+        let mut other = numbers.clone();
+        other.features[3].values.fill(value);
+        file.apply(&other, &[0]).unwrap()
+    };
+    assert_eq!(with(99.0), with(f64::NAN));
+    assert!((0..8).any(|code| with(99.0) != with(f64::from(code))));
+    // Inside of a pipeline the columns come from the step before.
+    let step = |name: &str, spec: Spec| Part { name: name.to_string(), columns: Vec::new(), spec };
+    let parts = vec![step("scale", Spec::new("MinMaxScaler")), step("boost", declared)];
+    let pipeline = fit(&Spec { parts, ..Spec::new("Pipeline") }, &numbers);
+    assert_eq!(wanted, &pipeline.apply(&numbers, &[0]).unwrap()[0]);
+    let message =
+        |value: Param| match onrush_learn::fit(&spec().with("categorical_features", value), &numbers, &Run::silent()) {
+            Err(error) => format!("{error} | {}", error.help.join(" | ")),
+            Ok(_) => String::new(),
+        };
+    assert_eq!(
+        message(vec!["x33"].into()),
+        "`x33` of `categorical_features` is not one of the features | did you mean `x3`?"
+    );
+    assert!(
+        message(vec![3].into())
+            .starts_with("`categorical_features` is [3]: expected a list of column names or `from_dtype`")
+    );
+    let strings = by_number.apply(&strings, &[0]).unwrap_err();
+    assert_eq!(strings.message, "`x3` holds strings, but the model was trained on numbers");
+}
+
 #[test]
 fn rows_outside_of_the_bag_score_a_forest() {
     let all = expected("trees.json");
@@ -467,7 +516,7 @@ fn wrong_parameters_and_data_say_what_is_expected() {
     assert!(gamma.starts_with("the target `y` has the value -") && gamma.contains("`loss` gamma takes"), "{gamma}");
     let strings: Vec<Option<String>> = (0..300).map(|i| Some(format!("s{i}"))).collect();
     let many = Data { features: vec![Column::category("name", &strings)], ..data.clone() };
-    assert_eq!(message(tree(), &many), "`name` has 300 different strings: at most 255 are taken as categories");
+    assert_eq!(message(tree(), &many), "`name` has 300 different values: at most 255 are taken as categories");
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
     let error = onrush_learn::fit(&Spec::new("RandomForestRegressor"), &data, &stopped).err().unwrap();
     assert!(error.is_stopped() && error.message.starts_with("stopped after "), "{error}");

@@ -121,10 +121,10 @@ impl TrainedModel {
     }
 
     fn build(fitted: FittedModel, kept: SessionPart, classes: Option<ArrayRef>) -> Self {
-        let inputs = kept.features.iter().zip(&fitted.features).map(|((field, expr), feature)| Input {
+        let inputs = kept.features.iter().enumerate().map(|(position, (field, expr))| Input {
             name: field.name.clone(),
             expr: expr.clone(),
-            is_string: matches!(feature.kind, Kind::Category(_) | Kind::Text),
+            is_string: fitted.takes_strings(position),
         });
         let dtype = |role: &Role| match role {
             Role::Prediction => classes.as_ref().map_or(DataType::Float64, |c| plain(c.data_type())),
