@@ -200,7 +200,7 @@ impl FittedModel {
         for (position, field) in self.features[..dense].iter().enumerate() {
             let column = data.feature(&field.name).ok_or_else(|| missing(&field.name, &self.features))?;
             columns.push(match (&field.kind, &column.kind) {
-                (Kind::Category(known), Kind::Category(names)) if known != names => {
+                (Kind::Category(known), Kind::Category(names)) if self.takes_strings(position) && known != names => {
                     let codes = codes(known, names);
                     let code = |v: &f64| codes.get(*v as usize).copied().unwrap_or(known.len() as f64);
                     let values: Vec<f64> =
