@@ -10,6 +10,7 @@ pub mod search;
 pub mod selectors;
 #[cfg(test)]
 mod tests;
+pub mod tpe;
 pub mod validate;
 
 pub use crate::split::{splits, train_test_split};

@@ -17,5 +17,6 @@ mod selection;
 mod support;
 mod svm;
 mod text;
+mod tpe;
 mod trees;
 mod validation;
