@@ -534,6 +534,10 @@ pub fn info(estimator: &str) -> Option<&'static EstimatorInfo> {
 /// Parameters that say after how many rounds without a better score on an evaluation set a training ends.
 pub const EARLY_STOPPING: [&str; 2] = ["early_stopping_rounds", "early_stopping_round"];
 
+/// Searches of parameters, by their names.
+pub const SEARCHES: [&str; 5] =
+    ["GridSearchCV", "RandomizedSearchCV", "TpeSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV"];
+
 impl Spec {
     pub fn new(estimator: &str) -> Self {
         Spec { estimator: estimator.to_string(), ..Spec::default() }
@@ -566,7 +570,7 @@ impl Spec {
 
     /// Whether it is a search, which has a best model before it ends.
     pub fn is_search(&self) -> bool {
-        matches!(self.estimator.as_str(), "GridSearchCV" | "RandomizedSearchCV")
+        SEARCHES.contains(&self.estimator.as_str())
     }
 
     /// Whether its training ends with a search: it is one, or its last step is. A training that is stopped during the

@@ -47,6 +47,8 @@ kinds! {
     Parts = "parts",
     /// The values that a search tries.
     Grid = "grid",
+    /// The file of a study.
+    Study = "study",
     /// No trial of a search has a score.
     Search = "search",
     /// The number of folds of an estimator.

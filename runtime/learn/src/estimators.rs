@@ -25,7 +25,9 @@ pub use fitted::FittedModel;
 pub(crate) use fitted::Trainer;
 pub(crate) use one_vs::{OneVsOne, OneVsRest};
 pub(crate) use pipeline::Pipeline;
-pub(crate) use search::{Candidate, ScorerTable, Search, State, TrialResult, column as search_column, mean_and_std};
+pub(crate) use search::{
+    Candidate, HalvingRound, ScorerTable, Search, State, TrialResult, column as search_column, mean_and_std,
+};
 pub(crate) use stacking::{Response, Stacking, answer_columns};
 pub(crate) use target::{Func, TransformedTarget};
 pub(crate) use voting::Voting;

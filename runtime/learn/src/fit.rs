@@ -24,6 +24,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
     let (data, declared) = categories::declared(spec, data)?;
     let data = &*data;
     let model = match spec.estimator.as_str() {
+        _ if spec.is_search() => search::fit(spec, data, run, &fit).map(Any::from)?,
         "Pipeline" => compose::pipeline::fit(spec, data, run, &fit).map(Any::from)?,
         "ColumnTransformer" | "FeatureUnion" => compose::columns::fit(spec, data, run, &fit).map(Any::from)?,
         "TransformedTargetRegressor" => compose::target::fit(spec, data, run, &fit).map(Any::from)?,
@@ -35,7 +36,6 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         "OneVsOneClassifier" => compose::one_vs::one(spec, data, run, &fit).map(Any::from)?,
         "AdaBoostClassifier" => compose::adaboost::classifier(spec, data, run, &fit).map(Any::from)?,
         "AdaBoostRegressor" => compose::adaboost::regressor(spec, data, run, &fit).map(Any::from)?,
-        "GridSearchCV" | "RandomizedSearchCV" => search::fit(spec, data, run, &fit).map(Any::from)?,
         "SelectFromModel" | "RFE" | "RFECV" | "SequentialFeatureSelector" => {
             selectors::fit(spec, data, run, &fit).map(Any::from)?
         }

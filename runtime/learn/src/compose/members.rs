@@ -96,10 +96,8 @@ pub(crate) fn train(
 
 /// Whether the training of an estimator counts rows with weights, by scikit-learn's signatures.
 pub(crate) fn takes_weights(spec: &Spec) -> bool {
-    const WITHOUT: [&str; 14] = [
+    const WITHOUT: [&str; 12] = [
         "Pipeline",
-        "GridSearchCV",
-        "RandomizedSearchCV",
         "TransformedTargetRegressor",
         "KNeighborsClassifier",
         "KNeighborsRegressor",
@@ -112,7 +110,7 @@ pub(crate) fn takes_weights(spec: &Spec) -> bool {
         "OneVsRestClassifier",
         "OneVsOneClassifier",
     ];
-    !WITHOUT.contains(&spec.estimator.as_str())
+    !spec.is_search() && !WITHOUT.contains(&spec.estimator.as_str())
 }
 
 /// The exclusive upper end of the seeds that scikit-learn draws for estimators.

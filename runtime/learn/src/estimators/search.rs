@@ -34,6 +34,15 @@ impl State {
     }
 }
 
+/// An iteration of successive halving.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HalvingRound {
+    /// From 0.
+    pub iteration: usize,
+    /// The rows of each candidate, or the value of the parameter.
+    pub n_resources: usize,
+}
+
 /// A trial of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TrialResult {
@@ -41,6 +50,9 @@ pub struct TrialResult {
     pub state: State,
     /// Why it failed, or why a fold has `error_score`. Empty if none failed.
     pub error: String,
+    /// The iteration of successive halving. `None` in other searches.
+    #[serde(default)]
+    pub round: Option<HalvingRound>,
 }
 
 /// The scores of one scorer.
@@ -118,6 +130,49 @@ impl Search {
         means.iter().map(|mean| rank(mean) as i64 + 1).collect()
     }
 
+    /// The complete trial with the best mean, the first of equal ones. A successive halving has it in the last iteration
+    /// that was not stopped. `None` if no trial is complete.
+    pub(crate) fn best_of_last_round(&self) -> Option<usize> {
+        let ranks = self.ranks();
+        let best = |round: Option<usize>| {
+            let is_of = |trial: &usize| round.is_none_or(|round| self.iteration(*trial) == Some(round));
+            let done = (0..self.trials.len()).filter(is_of).filter(|trial| self.trials[*trial].state == State::Done);
+            done.min_by_key(|trial| ranks[*trial])
+        };
+        let Some(last) = (0..self.trials.len()).filter_map(|trial| self.iteration(trial)).max() else {
+            return best(None);
+        };
+        let is_stopped = |round: usize| {
+            let of = |trial: &usize| self.iteration(*trial) == Some(round);
+            (0..self.trials.len()).filter(of).any(|trial| self.trials[trial].state == State::Stopped)
+        };
+        let complete = (0..=last).rev().filter(|round| !is_stopped(*round)).find_map(|round| best(Some(round)));
+        complete.or_else(|| best(Some(0)))
+    }
+
+    fn iteration(&self, trial: usize) -> Option<usize> {
+        self.trials[trial].round.map(|round| round.iteration)
+    }
+
+    /// The iterations of successive halving. `None` for other searches.
+    fn iterations(&self) -> Option<Attribute> {
+        let mut rounds: Vec<(HalvingRound, i64)> = Vec::new();
+        for round in self.trials.iter().filter_map(|trial| trial.round) {
+            match rounds.last_mut() {
+                Some((last, count)) if *last == round => *count += 1,
+                _ => rounds.push((round, 1)),
+            }
+        }
+        let ints = |of: &dyn Fn(&(HalvingRound, i64)) -> i64| Values::Ints(rounds.iter().map(of).collect());
+        (!rounds.is_empty()).then(|| {
+            Attribute::Frame(vec![
+                ("iter".to_string(), ints(&|(round, _)| round.iteration as i64)),
+                ("n_resources".to_string(), ints(&|(round, _)| round.n_resources as i64)),
+                ("n_candidates".to_string(), ints(&|(_, count)| *count)),
+            ])
+        })
+    }
+
     /// The mean over the folds of a trial that have a best round. NaN without one.
     pub(crate) fn best_rounds(&self, trial: usize) -> f64 {
         self.best_iterations.as_ref().map_or(f64::NAN, |rounds| mean_and_std(&there(rounds, trial)).0)
@@ -142,6 +197,13 @@ impl Search {
     fn results(&self) -> Attribute {
         let trials = 0..self.trials.len();
         let mut columns: Vec<(String, Values)> = Vec::new();
+        let rounds: Option<Vec<HalvingRound>> = self.trials.iter().map(|trial| trial.round).collect();
+        if let Some(rounds) = rounds.filter(|rounds| !rounds.is_empty()) {
+            let iterations = rounds.iter().map(|round| round.iteration as i64).collect();
+            columns.push(("iter".to_string(), Values::Ints(iterations)));
+            let resources = rounds.iter().map(|round| round.n_resources as i64).collect();
+            columns.push(("n_resources".to_string(), Values::Ints(resources)));
+        }
         for (i, (path, _)) in self.trials.first().map_or(&[][..], |t| &t.params).iter().enumerate() {
             let values: Vec<&Param> = self.trials.iter().map(|t| &t.params[i].1).collect();
             columns.push((format!("param_{path}"), column(&values)));
@@ -242,6 +304,7 @@ impl Model for Search {
         match name {
             "results" => Some(self.results()),
             "best_score" => Some(Attribute::Float(self.spread(&self.scores, self.best_index).0)),
+            "iterations" => self.iterations(),
             "best_index" => Some(Attribute::Int(self.best_index as i64)),
             "best_params" => {
                 let params = &self.trials[self.best_index].params;

@@ -10,7 +10,7 @@ use crate::path;
 use crate::random::Mt19937;
 
 /// Combinations up to which a grid is tried as a whole.
-const MOST: u64 = 1_000_000;
+pub(super) const MOST: u64 = 1_000_000;
 
 /// The candidates of a grid search: all combinations. Paths are sorted, and the last path changes fastest. Ranges of
 /// integers are lists of their values.
@@ -84,7 +84,7 @@ pub fn with_params(estimator: &Spec, candidate: &Candidate) -> Result<Spec, Erro
 }
 
 /// The grid in the order of its paths, checked.
-fn sorted(spec: &Spec) -> Result<Vec<(String, Grid)>, Error> {
+pub(super) fn sorted(spec: &Spec) -> Result<Vec<(String, Grid)>, Error> {
     if spec.grid.is_empty() {
         let message = format!("{} has no parameters to try", spec.estimator);
         return Err(

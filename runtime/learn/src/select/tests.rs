@@ -342,6 +342,69 @@ fn pruning_ends_hopeless_trials_and_keeps_the_winner() {
 }
 
 #[test]
+fn equal_proposals_are_trained_once() {
+    let (data, trained) = (diabetes(), AtomicUsize::new(0));
+    let counted = |spec: &Spec, data: &Data, run: &Run<'_>| {
+        trained.fetch_add(1, Ordering::Relaxed);
+        train(spec, data, run)
+    };
+    let spec = searching("TpeSearchCV", vec![("alpha", list(&[0.1, 1.0, 10.0]))]).with("n_iter", 60);
+    let made = search::fit(&spec, &data, &Run::silent(), &counted).unwrap_or_else(|e| panic!("{e}"));
+    let Values::Strs(states) = &results(&made)["state"] else { panic!() };
+    assert!(states.len() == 60 && states.iter().all(|state| state == "done"));
+    // Ten trials at the start run at the same time, on five folds each. The last training is that of the best.
+    assert!(trained.load(Ordering::Relaxed) <= 51 + 15, "{trained:?}");
+}
+
+#[test]
+fn failing_proposals_are_recorded_and_the_search_goes_on() {
+    let data = diabetes();
+    let spec = searching("TpeSearchCV", vec![("alpha", Grid::LogUniform(1e-2, 1e10))]).with("n_iter", 30);
+    let made = search::fit(&spec, &data, &Run::silent(), &train).unwrap_or_else(|e| panic!("{e}"));
+    let Values::Strs(states) = &results(&made)["state"] else { panic!() };
+    let failed = states.iter().filter(|state| *state == "failed").count();
+    assert!(states.len() == 30 && failed > 0 && failed < 30, "{failed}");
+    assert!(made.notes()[0].starts_with(&format!("{failed} of 30 trials failed, the first with: the penalty")));
+    let error = search::fit(&spec.with("error_score", "raise"), &data, &Run::silent(), &train).err().unwrap();
+    assert_eq!(error.message, "the penalty is too strong");
+}
+
+#[test]
+fn stopped_searches_of_growing_trials_keep_the_best() {
+    let data = diabetes();
+    for (spec, last) in [
+        (searching("TpeSearchCV", vec![("alpha", Grid::LogUniform(1e-2, 1e2))]).with("n_iter", 40), 90),
+        (searching("HalvingGridSearchCV", vec![("alpha", list(&[0.01, 0.1, 1.0, 10.0]))]), 24),
+    ] {
+        let (trained, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let counted = |spec: &Spec, data: &Data, run: &Run<'_>| {
+            if trained.fetch_add(1, Ordering::Relaxed) == last {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            train(spec, data, run)
+        };
+        let run = Run { is_stopped: &|| stopped.load(Ordering::Relaxed), ..Run::silent() };
+        let made = search::fit(&spec, &data, &run, &counted).unwrap_or_else(|e| panic!("{e}"));
+        assert!(made.notes().iter().any(|note| note.starts_with("stopped after ")), "{:?}", made.notes());
+        assert!(made.apply(&data, &[0]).is_ok());
+        let run = Run { is_stopped: &|| true, ..Run::silent() };
+        let error = search::fit(&spec, &data, &run, &train).err().unwrap();
+        assert!(error.is_stopped(), "{error}");
+    }
+}
+
+#[test]
+fn a_saved_halving_has_its_iterations() {
+    let alphas: Vec<f64> = (0..9).map(f64::from).collect();
+    let (data, spec) = (diabetes(), searching("HalvingGridSearchCV", vec![("alpha", list(&alphas))]));
+    let (_, fitted) = search(&spec, &data);
+    let loaded = save::from_bytes(&save::to_bytes(&fitted).unwrap()).unwrap();
+    assert!(matches!(fitted.attribute("iterations"), Some(Attribute::Frame(_))));
+    assert_eq!(fitted.attribute("iterations"), loaded.attribute("iterations"));
+    assert_eq!(fitted.attribute("results"), loaded.attribute("results"));
+}
+
+#[test]
 fn cross_validation_gives_the_scores_of_scikit_learn() {
     let file = &expected("searches")["cross_validate"];
     let folds = cross_validate(

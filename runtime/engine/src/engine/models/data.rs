@@ -376,14 +376,13 @@ fn expanded(exprs: &[Expr], schema: &Schema, own: &[String]) -> Vec<Expr> {
 /// The columns that a specification names, if it takes no others: those of a `ColumnTransformer` that drops the rest.
 fn columns_of(spec: &Spec) -> Option<Vec<String>> {
     match spec.estimator.as_str() {
+        _ if spec.is_search() => columns_of(&spec.parts.first()?.spec),
         "ColumnTransformer" => {
             let drops = params::ColumnTransformer::of(spec).remainder == "drop";
             let all: Vec<String> = spec.parts.iter().flat_map(|part| part.columns.iter().cloned()).collect();
             drops.then_some(all)
         }
         "Pipeline"
-        | "GridSearchCV"
-        | "RandomizedSearchCV"
         | "TransformedTargetRegressor"
         | "BaggingClassifier"
         | "BaggingRegressor"

@@ -483,7 +483,7 @@ fn short(spec: &Spec) -> String {
     let list: Vec<String> = set.map(|(name, value, _)| format!("{name}={value}")).collect();
     match (spec.estimator.as_str(), spec.parts.is_empty()) {
         ("Pipeline", false) => spec.parts.iter().map(|part| short(&part.spec)).collect::<Vec<_>>().join(" → "),
-        ("GridSearchCV" | "RandomizedSearchCV", false) => {
+        (_, false) if spec.is_search() => {
             format!("{} of {}", spec.estimator, short(&spec.parts[0].spec))
         }
         (name, _) => format!("{name}({})", list.join(", ")),
