@@ -124,9 +124,10 @@ macro_rules! searches {
                 self
             }
 
-            /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
-            pub fn prune(mut self, yes: bool) -> Self {
-                self.spec.set("prune", yes);
+            /// How many trainings run at the same time, -1 for one on each thread. Without a number, as many as there
+            /// are threads for up to 20,000 rows, else one. Results do not depend on it.
+            pub fn n_jobs(mut self, jobs: i64) -> Self {
+                self.spec.set("n_jobs", jobs);
                 self
             }
 
@@ -191,19 +192,142 @@ searches! {
     /// Tries all combinations of the values.
     GridSearchCV,
     /// Tries combinations at random: [`RandomizedSearchCV::n_iter`] of them.
-    RandomizedSearchCV
+    RandomizedSearchCV,
+    /// Tries combinations that the tree-structured Parzen estimator proposes, as Optuna's `TPESampler` does:
+    /// [`TpeSearchCV::n_iter`] of them. Each proposal looks at the trials before it.
+    TpeSearchCV,
+    /// Tries all combinations with few rows, and the best of them with more and more (successive halving).
+    HalvingGridSearchCV,
+    /// Tries combinations at random with few rows, and the best of them with more and more (successive halving).
+    HalvingRandomSearchCV
 }
 
-impl RandomizedSearchCV {
-    /// The number of trials.
-    pub fn n_iter(mut self, trials: usize) -> Self {
-        self.spec.set("n_iter", trials);
+/// Methods of searches in which each trial runs on all rows.
+macro_rules! studies {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// Whether unpromising trials end before their last fold (racing, Maron and Moore 1994).
+            pub fn prune(mut self, yes: bool) -> Self {
+                self.spec.set("prune", yes);
+                self
+            }
+
+            /// The file of a study, in the folder of the notebook: `"rents"` is `rents.jsonl`. Each complete trial is
+            /// a line of it. A search of the same estimator, values, folds and rows continues with the trials that are
+            /// there, also after a restart. A file of another search is an error.
+            pub fn study(mut self, path: impl AsRef<std::path::Path>) -> Self {
+                let mut path = std::path::PathBuf::from(crate::frame::path_text(path));
+                if path.file_name().is_some() && path.extension().is_none() {
+                    path.set_extension("jsonl");
+                }
+                let file = match path.as_os_str().is_empty() {
+                    true => path,
+                    false => std::path::Path::new(&crate::frame::folder()).join(path),
+                };
+                self.spec.set("study", file.display().to_string());
+                self
+            }
+        }
+    )*};
+}
+studies!(GridSearchCV, RandomizedSearchCV, TpeSearchCV);
+
+/// Methods of searches that draw `n_iter` combinations.
+macro_rules! draws {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// The number of trials.
+            pub fn n_iter(mut self, trials: usize) -> Self {
+                self.spec.set("n_iter", trials);
+                self
+            }
+
+            /// The seed.
+            pub fn random_state(mut self, seed: u32) -> Self {
+                self.spec.set("random_state", seed);
+                self
+            }
+        }
+    )*};
+}
+draws!(RandomizedSearchCV, TpeSearchCV);
+
+impl TpeSearchCV {
+    /// The number of random trials at the start.
+    pub fn n_startup_trials(mut self, trials: usize) -> Self {
+        self.spec.set("n_startup_trials", trials);
         self
     }
 
-    /// The seed.
-    pub fn random_state(mut self, seed: u32) -> Self {
-        self.spec.set("random_state", seed);
+    /// The number of draws that each proposal is chosen from.
+    pub fn n_ei_candidates(mut self, draws: usize) -> Self {
+        self.spec.set("n_ei_candidates", draws);
+        self
+    }
+
+    /// Whether the parameters are drawn together, as in Optuna 5. Otherwise each one is drawn by its own densities.
+    pub fn multivariate(mut self, yes: bool) -> Self {
+        self.spec.set("multivariate", yes);
+        self
+    }
+}
+
+/// Methods of successive halving.
+macro_rules! halvings {
+    ($($name:ident),*) => {$(
+        impl $name {
+            /// One in so many candidates stays, and its resources grow by this factor.
+            pub fn factor(mut self, factor: impl Into<f64>) -> Self {
+                self.spec.set("factor", factor.into());
+                self
+            }
+
+            /// The resource that grows: `"n_samples"`, the number of rows, or the path of a parameter.
+            pub fn resource(mut self, path: &str) -> Self {
+                self.spec.set("resource", path);
+                self
+            }
+
+            /// The most resources of a candidate. Without, the number of rows.
+            pub fn max_resources(mut self, resources: impl Into<Param>) -> Self {
+                self.spec.set("max_resources", resources.into());
+                self
+            }
+
+            /// The resources of the first iteration: a number, `"smallest"` or `"exhaust"`.
+            pub fn min_resources(mut self, resources: impl Into<Param>) -> Self {
+                self.spec.set("min_resources", resources.into());
+                self
+            }
+
+            /// Whether the first iteration repeats until the remaining candidates fit the resources.
+            pub fn aggressive_elimination(mut self, yes: bool) -> Self {
+                self.spec.set("aggressive_elimination", yes);
+                self
+            }
+
+            /// The seed of the rows, and of random combinations.
+            pub fn random_state(mut self, seed: u32) -> Self {
+                self.spec.set("random_state", seed);
+                self
+            }
+        }
+
+        impl FittedModel<$name> {
+            /// A row for each iteration: `iter`, `n_resources`, `n_candidates`.
+            #[track_caller]
+            pub fn iterations(&self) -> Frame {
+                model::attribute(self, "iterations", here("iterations"))
+            }
+        }
+    )*};
+}
+halvings!(HalvingGridSearchCV, HalvingRandomSearchCV);
+
+impl HalvingRandomSearchCV {
+    /// The number of combinations in the first iteration, or `"exhaust"`.
+    pub fn n_candidates(mut self, candidates: impl Into<Param>) -> Self {
+        self.spec.set("n_candidates", candidates.into());
         self
     }
 }

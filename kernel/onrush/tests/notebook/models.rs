@@ -270,3 +270,38 @@ fn searches_can_leave_out_the_last_training() {
     assert_eq!(spec.param("refit"), Param::from("r2"));
     assert_eq!(spec.param("scoring"), Param::from(["r2", "neg_max_error"]));
 }
+
+#[test]
+fn searches_take_the_parameters_of_their_kind() {
+    let spec = TpeSearchCV::new(Ridge::new())
+        .param("alpha", log_uniform(1e-3, 10.0))
+        .n_iter(30)
+        .n_startup_trials(5)
+        .multivariate(false)
+        .prune(true)
+        .n_jobs(-1)
+        .study("rents")
+        .spec();
+    assert!(spec.is_search());
+    assert_eq!((spec.param("n_iter"), spec.param("n_startup_trials")), (Param::Int(30), Param::Int(5)));
+    assert_eq!((spec.param("multivariate"), spec.param("n_jobs")), (Param::Bool(false), Param::Int(-1)));
+    let folder = std::env::current_dir().unwrap();
+    let file = |name: &str| Param::from(folder.join(name).display().to_string());
+    assert_eq!(spec.param("study"), file("rents.jsonl"));
+    assert_eq!(GridSearchCV::new(Ridge::new()).study("a/rents.txt").spec().param("study"), file("a/rents.txt"));
+    assert_eq!(
+        GridSearchCV::new(Ridge::new()).study("/tmp/rents").spec().param("study"),
+        Param::from("/tmp/rents.jsonl")
+    );
+    let spec = HalvingRandomSearchCV::new(Ridge::new())
+        .n_candidates(40)
+        .factor(2)
+        .min_resources("smallest")
+        .max_resources(100)
+        .resource("max_iter")
+        .aggressive_elimination(true)
+        .spec();
+    assert_eq!((spec.param("factor"), spec.param("n_candidates")), (Param::Float(2.0), Param::Int(40)));
+    assert_eq!((spec.param("min_resources"), spec.param("max_resources")), (Param::from("smallest"), Param::Int(100)));
+    assert_eq!(HalvingGridSearchCV::new(Ridge::new()).spec().param("min_resources"), Param::from("exhaust"));
+}
