@@ -17,6 +17,7 @@ use onrush_wire::learn::{EstimatorKind, Spec, info};
 use crate::check;
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data};
+use crate::decomposition;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::inside::{dense_features_of, inside, transformed};
 use crate::estimators::{Any, FittedModel, Trainer};
@@ -62,6 +63,10 @@ fn transform_training(
     let (model, values) = match spec.estimator.as_str() {
         "TargetEncoder" => {
             let (model, values) = prepare::target::fit_transform(&params::TargetEncoder::of(spec), data, run)?;
+            (Any::from(model), TransformedRows { dense: values, sparse: None })
+        }
+        "NMF" => {
+            let (model, values) = decomposition::nmf::fit_transform(&params::NMF::of(spec), data, run)?;
             (Any::from(model), TransformedRows { dense: values, sparse: None })
         }
         "CountVectorizer" => {

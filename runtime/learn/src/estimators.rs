@@ -142,6 +142,8 @@ models! {
     Hdbscan(cluster::Hdbscan),
     OneVsRest(OneVsRest),
     OneVsOne(OneVsOne),
+    LinearMap(decomposition::LinearMap),
+    Factorization(decomposition::Factorization),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -189,6 +191,12 @@ trainings! {
     LocalOutlierFactor => cluster::local_outliers::fit(p, data, run),
     PCA => decomposition::pca::fit(p, data, run),
     TruncatedSVD => decomposition::pca::truncated(p, data, run),
+    NMF => decomposition::nmf::fit_transform(p, data, run).map(|(model, _)| model),
+    FastICA => decomposition::ica::fit(p, data, run),
+    FactorAnalysis => decomposition::factor_analysis::fit(p, data, run),
+    IncrementalPCA => decomposition::incremental::fit(p, data, run),
+    GaussianRandomProjection => decomposition::projections::gaussian(p, data),
+    SparseRandomProjection => decomposition::projections::sparse(p, data),
     NearestNeighbors => neighbors::vote::index(p, data),
     KNeighborsClassifier => neighbors::vote::fit(&p.into(), &spec.estimator, data),
     KNeighborsRegressor => neighbors::vote::fit(&p.into(), &spec.estimator, data),

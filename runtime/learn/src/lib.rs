@@ -37,6 +37,7 @@ pub mod run;
 pub mod save;
 pub mod select;
 pub mod split;
+mod stored;
 pub mod sums;
 mod svm;
 pub mod tensor;

@@ -608,6 +608,7 @@ pub const LAYERS: &[Layers] = &[
             "path",
             "split",
             "tensor",
+            "stored",
             "weights",
             "foreign",
             "neighbors",

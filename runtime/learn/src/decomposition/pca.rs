@@ -10,7 +10,7 @@ use onrush_wire::learn::Param;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::sparse;
+use super::{randomized, sparse};
 use crate::data::{Column, Data, Kind};
 use crate::device;
 use crate::error::{Error, ErrorKind};
@@ -345,7 +345,7 @@ fn gram(data: &Data, shift: &[f64], run: &Run<'_>) -> Result<Matrix, Error> {
 }
 
 /// The features of some rows minus `shift`.
-fn centred(data: &Data, rows: std::ops::Range<usize>, shift: &[f64]) -> Matrix {
+pub(super) fn centred(data: &Data, rows: std::ops::Range<usize>, shift: &[f64]) -> Matrix {
     let mut out = Vec::with_capacity(rows.len() * data.width());
     for (column, shift) in data.features.iter().zip(shift) {
         out.extend(column.values[rows.clone()].iter().map(|v| v - shift));
@@ -355,24 +355,10 @@ fn centred(data: &Data, rows: std::ops::Range<usize>, shift: &[f64]) -> Matrix {
 
 /// The largest singular values by subspace iteration. `None` if the small decomposition does not converge.
 fn subspace(matrix: &Matrix, truncation: &Truncation, run: &Run<'_>) -> Result<Option<Spectrum>, Error> {
-    let (n, d) = (matrix.rows, matrix.columns);
-    let directions = (truncation.count + truncation.oversamples).min(n.min(d));
+    let directions = (truncation.count + truncation.oversamples).min(matrix.rows.min(matrix.columns));
     let mut random = Mt19937::new(truncation.seed);
-    let mut start = Matrix::zeros(d, directions);
-    for row in 0..d {
-        for column in 0..directions {
-            start.set(row, column, random.normal());
-        }
-    }
-    let mut basis = dense::orthonormal(&dense::multiply(matrix, &start));
-    for iteration in 0..truncation.iterations {
-        run.check(|| format!("{iteration} of {} power iterations", truncation.iterations))?;
-        (run.steps)(iteration as u64, truncation.iterations as u64);
-        let right = dense::orthonormal(&dense::transpose_multiply(matrix, &basis));
-        basis = dense::orthonormal(&dense::multiply(matrix, &right));
-    }
-    let small = dense::transpose_multiply(&basis, matrix);
-    Ok(dense::svd(&small).map(|(_, singular, vectors)| Spectrum { singular, vectors, truncated: true }))
+    let found = randomized::subspace(matrix, directions, truncation.iterations, &mut random, run)?;
+    Ok(found.map(|found| Spectrum { singular: found.values, vectors: found.v, truncated: true }))
 }
 
 /// The first `k` vectors as rows, each with the sign that makes its largest value positive.
@@ -431,7 +417,7 @@ fn minka(spectrum: &[f64], n: usize, run: &Run<'_>) -> Result<usize, Error> {
 }
 
 /// The components of some rows: rows x components.
-fn projected(data: &Data, rows: std::ops::Range<usize>, mean: &[f64], components: &Tensor) -> Matrix {
+pub(super) fn projected(data: &Data, rows: std::ops::Range<usize>, mean: &[f64], components: &Tensor) -> Matrix {
     let block = centred(data, rows, mean);
     // The components lie row after row: as a column-major matrix they are features x components.
     let map = Matrix::new(data.width(), components.shape[0], components.data.clone());
