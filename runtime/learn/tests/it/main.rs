@@ -1,6 +1,7 @@
 //! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST, XGBoost, LightGBM and CatBoost.
 
 mod cluster;
+mod decomposition;
 mod discrete;
 mod ensemble;
 mod foreign;

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values, save};
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/learn")
@@ -73,4 +73,47 @@ pub fn assert_close(found: &[f64], expected: &[f64], relative: f64, what: &str) 
         let same = a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= relative * scale;
         assert!(same, "{what}: value {i} is {a}, expected {b}");
     }
+}
+
+/// The columns of numbers of an attribute, row after row.
+pub fn matrix(fitted: &FittedModel, name: &str) -> Vec<f64> {
+    let Some(Attribute::Frame(columns)) = fitted.attribute(name) else { panic!("{name} is not a frame") };
+    let numbers = columns.into_iter().filter_map(|(_, values)| match values {
+        Values::Floats(values) => Some(values),
+        _ => None,
+    });
+    row_major(&numbers.collect::<Vec<Vec<f64>>>())
+}
+
+/// Columns of equal length, row after row.
+pub fn row_major(columns: &[Vec<f64>]) -> Vec<f64> {
+    (0..columns.first().map_or(0, Vec::len)).flat_map(|i| columns.iter().map(move |c| c[i])).collect()
+}
+
+/// All columns that a model makes.
+pub fn applied(fitted: &FittedModel, data: &Data) -> Vec<Vec<f64>> {
+    let all: Vec<usize> = (0..fitted.outputs().len()).collect();
+    fitted.apply(data, &all).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// At most about `count` values at a fixed stride, as the scripts take them.
+pub fn sample(values: &[f64], count: usize) -> Vec<f64> {
+    values.iter().step_by((values.len() / count).max(1)).copied().collect()
+}
+
+/// The message of a training that must fail.
+pub fn error(spec: &Spec, data: &Data) -> String {
+    match onrush_learn::fit(spec, data, &Run::silent()) {
+        Ok(_) => panic!("{spec:?} is trained"),
+        Err(error) => error.message,
+    }
+}
+
+/// Asserts that a training repeats bit for bit, and that the saved model does the same as the trained one.
+pub fn assert_repeats(spec: &Spec, data: &Data) {
+    let (a, b) = (fit(spec, data), fit(spec, data));
+    let back = save::from_bytes(&save::to_bytes(&b).unwrap()).unwrap();
+    let bits = |columns: Vec<Vec<f64>>| columns.into_iter().flatten().map(f64::to_bits).collect::<Vec<u64>>();
+    assert!(bits(applied(&a, data)) == bits(applied(&back, data)), "{spec:?}: two trainings differ");
+    assert_eq!(a.model().rows(), back.model().rows(), "{spec:?}");
 }
