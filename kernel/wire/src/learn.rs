@@ -10,6 +10,7 @@ pub mod decomposition;
 pub mod ensemble;
 pub mod feature_selection;
 pub mod foreign;
+pub mod kernel_methods;
 pub mod linear;
 pub mod manifold;
 pub mod mixture;
@@ -512,6 +513,7 @@ pub fn table() -> &'static [EstimatorInfo] {
         all.extend(crate::mixture_estimators!(rows_of_table));
         all.extend(crate::manifold_estimators!(rows_of_table));
         all.extend(crate::neighbors_estimators!(rows_of_table));
+        all.extend(crate::kernel_method_estimators!(rows_of_table));
         all.extend(crate::svm_estimators!(rows_of_table));
         all.extend(crate::neural_estimators!(rows_of_table));
         all.extend(crate::tree_estimators!(rows_of_table));

@@ -43,6 +43,7 @@ use crate::ensemble;
 use crate::error::Error;
 use crate::feature_selection;
 use crate::foreign;
+use crate::kernel_methods;
 use crate::linear::{self, finite_model};
 use crate::manifold;
 use crate::mixture;
@@ -144,6 +145,10 @@ models! {
     OneVsOne(OneVsOne),
     LinearMap(decomposition::LinearMap),
     Factorization(decomposition::Factorization),
+    Nystroem(kernel_methods::Nystroem),
+    FourierFeatures(kernel_methods::FourierFeatures),
+    KernelRidge(kernel_methods::KernelRidge),
+    KernelDensity(kernel_methods::KernelDensity),
 }
 
 /// The training of an estimator by its parameters. An estimator of the table without one does not compile.
@@ -191,6 +196,10 @@ trainings! {
     LocalOutlierFactor => cluster::local_outliers::fit(p, data, run),
     PCA => decomposition::pca::fit(p, data, run),
     TruncatedSVD => decomposition::pca::truncated(p, data, run),
+    Nystroem => kernel_methods::features::nystroem(p, data, run),
+    RBFSampler => kernel_methods::features::rbf_sampler(p, data),
+    KernelRidge => kernel_methods::ridge::fit(p, data, run),
+    KernelDensity => kernel_methods::density::fit(p, data),
     NMF => decomposition::nmf::fit_transform(p, data, run).map(|(model, _)| model),
     FastICA => decomposition::ica::fit(p, data, run),
     FactorAnalysis => decomposition::factor_analysis::fit(p, data, run),
@@ -291,7 +300,7 @@ type TrainFamily = fn(&Spec, &Data, &Run<'_>) -> Option<Result<Any, Error>>;
 
 /// Trains an estimator without other ones inside. `None` if it has some, or is not in the table.
 pub(crate) fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<Any, Error>> {
-    const FAMILIES: [TrainFamily; 14] = [
+    const FAMILIES: [TrainFamily; 15] = [
         onrush_wire::linear_estimators!(train_family),
         onrush_wire::cluster_estimators!(train_family),
         onrush_wire::decomposition_estimators!(train_family),
@@ -301,6 +310,7 @@ pub(crate) fn trained(spec: &Spec, data: &Data, run: &Run<'_>) -> Option<Result<
         onrush_wire::prepare_estimators!(train_family),
         onrush_wire::mixture_estimators!(train_family),
         onrush_wire::manifold_estimators!(train_family),
+        onrush_wire::kernel_method_estimators!(train_family),
         onrush_wire::svm_estimators!(train_family),
         onrush_wire::neural_estimators!(train_family),
         onrush_wire::ensemble_estimators!(train_family),

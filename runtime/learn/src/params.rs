@@ -226,6 +226,7 @@ onrush_wire::foreign_estimators!(family);
 onrush_wire::prepare_estimators!(family);
 onrush_wire::mixture_estimators!(family);
 onrush_wire::manifold_estimators!(family);
+onrush_wire::kernel_method_estimators!(family);
 onrush_wire::svm_estimators!(family);
 onrush_wire::neural_estimators!(family);
 onrush_wire::ensemble_estimators!(family);

@@ -614,6 +614,7 @@ pub const LAYERS: &[Layers] = &[
             "neighbors",
             "cluster",
             "decomposition",
+            "kernel_methods",
             "manifold",
             "mixture",
             "prepare",

@@ -7,6 +7,7 @@ mod ensemble;
 mod foreign;
 mod glm;
 mod halving;
+mod kernel_methods;
 mod libraries;
 mod linear;
 mod manifold;
