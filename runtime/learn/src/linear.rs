@@ -1,5 +1,6 @@
 //! Linear models: least squares, ridge, lasso, elastic net, logistic regression and generalized linear models.
 
+pub mod ard;
 pub mod bayesian;
 mod convex;
 mod descent;
@@ -15,15 +16,20 @@ pub mod logistic;
 pub mod logistic_cv;
 mod newton;
 mod nnls;
+pub mod pinball;
 pub mod ridge;
 pub mod ridge_cv;
+pub mod robust;
+mod simplex;
 mod sparse;
 pub mod t_distribution;
+pub mod theil_sen;
 
 pub use bayesian::Bayesian;
 pub use discriminant::Discriminant;
 pub use glm::Glm;
 pub use logistic::Logistic;
+pub use robust::RobustLinear;
 
 use onrush_wire::learn::Param;
 use serde::{Deserialize, Serialize};

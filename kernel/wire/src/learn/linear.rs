@@ -288,6 +288,84 @@ macro_rules! linear_estimators {
             } -> {
                 coef: Frame, intercept: Float, alpha: Float, lambda: Float, sigma: Frame, scores: Frame, n_iter: Int,
             }
+
+            /// Bayesian regression with a precision for each coefficient, which leaves features out.
+            ARDRegression: Regressor [] {
+                /// Most iterations.
+                max_iter: Int = 300, AtLeast(1.0);
+                /// The change of the coefficients at which the iteration stops.
+                tol: Float = 1e-3, AtLeast(0.0);
+                /// Shape of the gamma prior of the precision of the noise.
+                alpha_1: Float = 1e-6, AtLeast(0.0);
+                /// Rate of the gamma prior of the precision of the noise.
+                alpha_2: Float = 1e-6, AtLeast(0.0);
+                /// Shape of the gamma prior of the precisions of the coefficients.
+                lambda_1: Float = 1e-6, AtLeast(0.0);
+                /// Rate of the gamma prior of the precisions of the coefficients.
+                lambda_2: Float = 1e-6, AtLeast(0.0);
+                /// Whether the log marginal likelihood of each iteration is computed: the attribute `scores`.
+                compute_score: Bool = false, Any;
+                /// Precision from which a coefficient is 0.
+                threshold_lambda: Float = 1e4, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+            } -> {
+                coef: Frame, intercept: Float, alpha: Float, lambda: Frame, sigma: Frame, scores: Frame, n_iter: Int
+            }
+
+            /// Linear regression for a quantile of the target, such as the median, with an l1 penalty.
+            QuantileRegressor: Regressor [] {
+                /// The quantile, above 0 and below 1.
+                quantile: Float = 0.5, Within(0.0, 1.0);
+                /// Strength of the l1 penalty.
+                alpha: Float = 1.0, AtLeast(0.0);
+                /// Whether an intercept is fitted. It is not penalised.
+                fit_intercept: Bool = true, Any;
+                /// Kept for scikit-learn's signature. The solver is a simplex method, whose steps `n_iter` counts.
+                solver: Str = "highs", OneOf(&["highs", "highs-ds", "highs-ipm", "revised simplex"]);
+            } -> { coef: Frame, intercept: Float, n_iter: Int }
+
+            /// Least squares on the rows near the model of a random sample (RANSAC): far rows have no influence. The
+            /// estimator inside is `LinearRegression`.
+            RANSACRegressor: Regressor [] {
+                /// Rows of a sample: an integer, or a share of the rows. None is the number of features plus 1.
+                min_samples: Any = None, Any;
+                /// Largest loss of a row near a model. None is the median absolute deviation of the target.
+                residual_threshold: Float = None, AtLeast(0.0);
+                /// Largest number of samples.
+                max_trials: Int = 100, AtLeast(0.0);
+                /// Samples with fewer near rows than the best one, after which the search ends. None: no limit.
+                max_skips: Int = None, AtLeast(0.0);
+                /// Near rows with which the search ends. None: no limit.
+                stop_n_inliers: Int = None, AtLeast(0.0);
+                /// R2 of the near rows with which the search ends. None: no limit.
+                stop_score: Float = None, Any;
+                /// Probability that one of the samples has no outlier, with which the search ends.
+                stop_probability: Float = 0.99, Within(0.0, 1.0);
+                /// Loss of a row.
+                loss: Str = "absolute_error", OneOf(&["absolute_error", "squared_error"]);
+                /// Seed of the samples.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+            } -> {
+                coef: Frame, intercept: Float, inlier_mask: Frame, n_trials: Int, n_skips_no_inliers: Int
+            }
+
+            /// The spatial median of least squares on many subsets of the rows: up to 29 % of outliers have little
+            /// influence.
+            TheilSenRegressor: Regressor [] {
+                /// Whether an intercept is fitted.
+                fit_intercept: Bool = true, Any;
+                /// Largest number of subsets. All subsets are taken if there are no more.
+                max_subpopulation: Float = 1e4, AtLeast(1.0);
+                /// Rows of a subset. None is the number of features plus 1 with an intercept.
+                n_subsamples: Int = None, AtLeast(1.0);
+                /// Most iterations of the spatial median.
+                max_iter: Int = 300, AtLeast(0.0);
+                /// Movement of the spatial median at which the iteration stops.
+                tol: Float = 1e-3, AtLeast(0.0);
+                /// Seed of the subsets.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+            } -> { coef: Frame, intercept: Float, breakdown: Float, n_subpopulation: Int, n_iter: Int }
         }
     };
 }

@@ -15,6 +15,7 @@ mod mixture;
 mod neural;
 mod outliers;
 mod prepare;
+mod robust;
 mod select;
 mod selection;
 mod studies;
