@@ -1,6 +1,7 @@
 //! Clustering, and the search for outliers.
 
 pub mod agglomerative;
+mod clustered_rows;
 pub mod dbscan;
 pub mod hdbscan;
 pub mod isolation;
@@ -12,6 +13,7 @@ pub mod mini_batch;
 mod outliers;
 
 pub use agglomerative::Agglomerative;
+pub use clustered_rows::ClusteredRows;
 pub use dbscan::Dbscan;
 pub use hdbscan::Hdbscan;
 pub use isolation::IsolationForest;

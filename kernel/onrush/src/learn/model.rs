@@ -159,7 +159,8 @@ pub(super) fn fit_with(
 #[inline(never)]
 pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
     let info = model.info();
-    if is_embedding(&info.spec) {
+    // Some of the estimators that keep places find those of other rows, too.
+    if info.outputs.is_empty() && has_places(&info.spec) {
         let message = format!("`{}` transforms its training rows alone", info.spec.estimator);
         raise(
             Diagnostic::error(Class::Plan, "transform", message)
@@ -189,7 +190,7 @@ pub(super) fn transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
 /// The training rows with the new columns of a transformer in place of its features.
 #[inline(never)]
 pub(super) fn fit_transformed(model: &Model, frame: &Frame, at: Span) -> Frame {
-    match is_embedding(&model.info().spec) {
+    match has_places(&model.info().spec) {
         true => without_features(model, with_rows(model, frame, at.clone()), &[], at),
         false => transformed(model, frame, at),
     }
@@ -206,10 +207,10 @@ fn without_features(model: &Model, frame: Frame, made: &[String], at: Span) -> F
     }
 }
 
-/// Whether the estimator, or the last step of a pipeline, places its training rows and no others.
-fn is_embedding(spec: &Spec) -> bool {
+/// Whether the estimator, or the last step of a pipeline, keeps the places of its training rows.
+fn has_places(spec: &Spec) -> bool {
     match spec.parts.last() {
-        Some(part) => is_embedding(&part.spec),
+        Some(part) => has_places(&part.spec),
         None => info(&spec.estimator).is_some_and(|e| e.attributes.iter().any(|(name, _)| *name == "embedding")),
     }
 }

@@ -167,6 +167,34 @@ macro_rules! cluster_estimators {
                 /// Whether new rows are predicted, and not the training rows.
                 novelty: Bool = false, Any;
             } -> { labels: Frame, negative_outlier_factor: Frame, offset: Float, n_neighbors: Int }
+
+            /// Clusters of k-means on the eigenvectors of a graph of similar rows.
+            SpectralClustering: Clusterer [] {
+                /// Number of clusters.
+                n_clusters: Int = 8, AtLeast(1.0);
+                /// Kept for scikit-learn's signature. The solver is exact.
+                eigen_solver: Str = None, OneOf(&["arpack", "lobpcg", "amg"]);
+                /// Number of eigenvectors. None is `n_clusters`.
+                n_components: Int = None, AtLeast(1.0);
+                /// Seed of k-means.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+                /// Number of initialisations of k-means.
+                n_init: Int = 10, AtLeast(1.0);
+                /// Factor of the kernel.
+                gamma: Float = 1.0, AtLeast(0.0);
+                /// Similarity of rows: a kernel, or whether they are near.
+                affinity: Str = "rbf", OneOf(&[
+                    "rbf", "nearest_neighbors", "linear", "poly", "polynomial", "laplacian", "sigmoid", "cosine", "chi2"
+                ]);
+                /// Number of near rows of each row, itself included.
+                n_neighbors: Int = 10, AtLeast(1.0);
+                /// How clusters follow from eigenvectors: `kmeans`, or `cluster_qr`, which needs no seed.
+                assign_labels: Str = "kmeans", OneOf(&["kmeans", "cluster_qr"]);
+                /// Degree of `poly`.
+                degree: Float = 3.0, AtLeast(0.0);
+                /// Summand of `poly` and `sigmoid`.
+                coef0: Float = 1.0, Any;
+            } -> { labels: Frame, n_clusters: Int }
         }
     };
 }

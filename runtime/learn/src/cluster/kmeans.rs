@@ -32,7 +32,7 @@ pub struct KMeans {
 }
 
 /// The rows of a training, minus the mean of each feature.
-struct Rows {
+pub(super) struct Rows {
     width: usize,
     /// Row after row.
     points: Vec<f64>,
@@ -42,7 +42,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(data: &Data, mean: &[f64], weight: Option<Vec<f64>>) -> Self {
+    pub(super) fn new(data: &Data, mean: &[f64], weight: Option<Vec<f64>>) -> Self {
         let width = data.width();
         let points = data.shifted(mean);
         let squares = points.par_chunks(width).map(tile::square).collect();
@@ -75,6 +75,16 @@ impl Rows {
 /// # Errors
 /// If there are fewer rows than clusters, or the first centres do not fit.
 pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans, Error> {
+    fit_from(params, data, Mt19937::new(params::seed(params.random_state)), run)
+}
+
+/// [`fit`] with random numbers of which some were drawn before.
+pub(crate) fn fit_from(
+    params: &params::KMeans,
+    data: &Data,
+    mut random: Mt19937,
+    run: &Run<'_>,
+) -> Result<KMeans, Error> {
     let (clusters, max_iter) = (params.n_clusters, params.max_iter as u64);
     if data.rows < clusters {
         let message =
@@ -89,7 +99,6 @@ pub fn fit(params: &params::KMeans, data: &Data, run: &Run<'_>) -> Result<KMeans
     let init = Init::of(&params.init, clusters, data.width())?;
     let trainings = init.trainings(&params.n_init)?;
     run.stage("first centres");
-    let mut random = Mt19937::new(params::seed(params.random_state));
     let mean = match &data.device {
         Some(device) => device::statistics(device)?.iter().map(|column| device::mean(column, data.rows)).collect(),
         None => data.means(),
@@ -221,7 +230,7 @@ impl Init {
         }
     }
 
-    fn centers(
+    pub(super) fn centers(
         &self,
         rows: &Rows,
         clusters: usize,
@@ -501,7 +510,7 @@ impl Centers {
 }
 
 impl Training {
-    fn run(rows: &Rows, first: Vec<f64>, max_iter: u64, tol: f64, run: &Run<'_>) -> Result<Self, Error> {
+    pub(super) fn run(rows: &Rows, first: Vec<f64>, max_iter: u64, tol: f64, run: &Run<'_>) -> Result<Self, Error> {
         let width = rows.width;
         let count = first.len() / width;
         let mut centers = Centers::new(first, width).apart();

@@ -2,7 +2,9 @@
 
 use onrush_learn::{Attribute, Column, Data, FittedModel, Run, Spec, Values, save};
 
-use crate::support::{attribute, expected, fit, regression};
+use crate::support::{
+    applied, assert_close, assert_repeats, attribute, expected, fit, numbers, regression, row_major, sample,
+};
 
 /// The features of a data set without its target.
 fn features(name: &str) -> Data {
@@ -138,4 +140,115 @@ fn embeddings_take_any_data_and_say_what_does_not_fit() {
     );
     let stopped = Run { is_stopped: &|| true, ..Run::silent() };
     assert!(onrush_learn::fit(&Spec::new("TSNE"), &features("iris"), &stopped).is_err_and(|e| e.is_stopped()));
+}
+
+/// The rows of `iris` without copies of a row.
+fn distinct() -> Data {
+    let iris = features("iris");
+    let row = |i: usize| iris.features.iter().map(|c| c.values[i]).collect::<Vec<f64>>();
+    let rows: Vec<usize> = (0..iris.rows).filter(|i| (0..*i).all(|j| row(j) != row(*i))).collect();
+    iris.take(&rows)
+}
+
+/// Features in different sizes, so that few distances are equal.
+fn skewed(data: &Data) -> Data {
+    let factor = |j: usize| 1.0 + 0.0137 * j as f64 + 0.000_31 * (j * j) as f64;
+    let column = |(j, c): (usize, &Column)| Column::number(&c.name, c.values.iter().map(|v| v * factor(j)).collect());
+    Data::new(data.features.iter().enumerate().map(column).collect())
+}
+
+fn times(data: &Data, factor: f64) -> Data {
+    let column = |c: &Column| Column::number(&c.name, c.values.iter().map(|v| v * factor).collect());
+    Data::new(data.features.iter().map(column).collect())
+}
+
+#[test]
+fn places_are_those_of_scikit_learn() {
+    let expect = expected("manifold.json");
+    let narrow = Data::new(features("wine").features[..3].to_vec());
+    let (isomap, mds) = (|| Spec::new("Isomap"), || Spec::new("MDS").with("random_state", 0));
+    let spectral = || Spec::new("SpectralEmbedding");
+    let linear = || Spec::new("LocallyLinearEmbedding");
+    let cases = vec![
+        ("isomap_digits", isomap(), first("digits", 300)),
+        ("isomap_iris", isomap().with("n_neighbors", 60).with("n_components", 3), distinct()),
+        ("isomap_parts", isomap().with("n_neighbors", 5).with("metric", "manhattan"), skewed(&distinct())),
+        ("isomap_radius", isomap().with("radius", 1.5).with("n_neighbors", onrush_learn::Param::None), narrow),
+        ("linear_digits", linear().with("n_neighbors", 10), skewed(&first("digits", 200))),
+        ("linear_wine", linear().with("n_neighbors", 12).with("n_components", 3).with("reg", 0.01), features("wine")),
+        ("mds_iris", mds(), distinct()),
+        (
+            "mds_wine",
+            mds()
+                .with("n_init", 3)
+                .with("max_iter", 60)
+                .with("n_components", 3)
+                .with("normalized_stress", true)
+                .with("random_state", 4),
+            features("wine"),
+        ),
+        (
+            "mds_classical",
+            mds().with("init", "classical_mds").with("metric", "manhattan").with("eps", 1e-9),
+            distinct(),
+        ),
+        ("classical_iris", Spec::new("ClassicalMDS"), distinct()),
+        (
+            "classical_wine",
+            Spec::new("ClassicalMDS").with("n_components", 3).with("metric", "manhattan"),
+            features("wine"),
+        ),
+        ("spectral_digits", spectral(), skewed(&first("digits", 300))),
+        ("spectral_iris", spectral().with("affinity", "rbf").with("gamma", 0.5).with("n_components", 3), distinct()),
+        ("spectral_near", spectral().with("n_neighbors", 60), distinct()),
+    ];
+    for (name, spec, data) in cases {
+        let want = &expect["others"][name];
+        let fitted = fit(&spec, &data);
+        let found = row_major(&columns(&fitted, "embedding"));
+        let is_linear = name.starts_with("linear");
+        let signed = |values: Vec<f64>| if is_linear { values.iter().map(|v| v.abs()).collect() } else { values };
+        assert_close(&signed(sample(&found, 120)), &numbers(&want["embedding"]), 1e-6, name);
+        for what in ["reconstruction_error", "eigenvalues", "stress", "n_iter"] {
+            if !want[what].is_null() {
+                assert_close(&attribute(&fitted, what), &numbers(&want[what]), 1e-7, &format!("{name}: {what}"));
+            }
+        }
+        if !want["transform"].is_null() {
+            let test = match name {
+                "isomap_digits" => {
+                    let rows: Vec<usize> = (300..400).collect();
+                    features("digits").take(&rows)
+                }
+                "linear_digits" => skewed(&features("digits").take(&(200..260).collect::<Vec<usize>>())),
+                "isomap_iris" => times(&data, 1.05),
+                _ => times(&data, 1.01),
+            };
+            let made = signed(sample(&row_major(&applied(&fitted, &test)), 80));
+            assert_close(&made, &numbers(&want["transform"]), 1e-6, &format!("{name}: transform"));
+            if !is_linear {
+                let own = row_major(&applied(&fitted, &data));
+                assert_close(&own, &found, 1e-9, &format!("{name}: the rows of the training"));
+            }
+        }
+        assert_repeats(&spec, &data);
+    }
+}
+
+#[test]
+fn places_say_what_does_not_fit() {
+    let iris = features("iris");
+    let error = |spec: &Spec| crate::support::error(spec, &iris);
+    assert_eq!(
+        error(&Spec::new("Isomap").with("n_neighbors", 150)),
+        "`n_neighbors` is 150: from 1 to 149, the number of rows minus 1"
+    );
+    assert_eq!(
+        error(&Spec::new("MDS").with("metric_mds", false)),
+        "`metric_mds` is false: distances are kept as they are, and scaling by ranks is not there"
+    );
+    assert_eq!(
+        error(&Spec::new("SpectralEmbedding").with("n_neighbors", 151)),
+        "`n_neighbors` is 151, and there are 150 rows: at most as many as rows"
+    );
 }
