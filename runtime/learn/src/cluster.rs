@@ -1,6 +1,9 @@
 //! Clustering, and the search for outliers.
 
+pub mod affinity;
 pub mod agglomerative;
+pub mod birch;
+pub mod bisecting;
 mod clustered_rows;
 pub mod dbscan;
 pub mod hdbscan;
@@ -10,9 +13,12 @@ mod kmeans_device;
 pub mod local_outliers;
 pub mod mean_shift;
 pub mod mini_batch;
+pub mod optics;
 mod outliers;
 
 pub use agglomerative::Agglomerative;
+pub use birch::Birch;
+pub use bisecting::BisectingTree;
 pub use clustered_rows::ClusteredRows;
 pub use dbscan::Dbscan;
 pub use hdbscan::Hdbscan;

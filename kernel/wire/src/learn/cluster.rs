@@ -195,6 +195,84 @@ macro_rules! cluster_estimators {
                 /// Summand of `poly` and `sigmoid`.
                 coef0: Float = 1.0, Any;
             } -> { labels: Frame, n_clusters: Int }
+
+            /// k-means that splits one cluster after the other in two.
+            BisectingKMeans: Clusterer [] {
+                /// Number of clusters.
+                n_clusters: Int = 8, AtLeast(1.0);
+                /// First centres of a split: `random` rows, or `k-means++`.
+                init: Str = "random", OneOf(&["random", "k-means++"]);
+                /// Number of initialisations of a split; the one with the lowest inertia is kept.
+                n_init: Int = 1, AtLeast(1.0);
+                /// Seed of the first centres.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+                /// Largest number of iterations of a split.
+                max_iter: Int = 300, AtLeast(1.0);
+                /// Squared movement of the centres at which a split ends.
+                tol: Float = 1e-4, AtLeast(0.0);
+                /// Kept for scikit-learn's signature. Both algorithms have the same result.
+                algorithm: Str = "lloyd", OneOf(&["lloyd", "elkan"]);
+                /// The cluster that is split next: that of the largest inertia, or that of the most rows.
+                bisecting_strategy: Str = "biggest_inertia", OneOf(&["biggest_inertia", "largest_cluster"]);
+            } -> { cluster_centers: Frame, labels: Frame, inertia: Float }
+
+            /// Small clusters from one pass over the rows, which are then clustered by Ward's linkage. `transform` gives
+            /// the columns `birch0` and so on, the distances to the small clusters.
+            Birch: Clusterer [] {
+                /// Largest radius of a small cluster.
+                threshold: Float = 0.5, AtLeast(0.0);
+                /// Largest number of clusters of a node of the tree.
+                branching_factor: Int = 50, AtLeast(2.0);
+                /// Number of clusters. None: the small clusters.
+                n_clusters: Any = 3, Any;
+                /// Whether the labels of the training rows are computed.
+                compute_labels: Bool = true, Any;
+            } -> { subcluster_centers: Frame, subcluster_labels: Frame, labels: Frame }
+
+            /// Clusters around exemplars, which are rows, by messages between all pairs of rows.
+            AffinityPropagation: Clusterer [] {
+                /// Share of the last messages that is kept.
+                damping: Float = 0.5, Within(0.5, 1.0);
+                /// Largest number of iterations.
+                max_iter: Int = 200, AtLeast(1.0);
+                /// Iterations without new exemplars after which the training ends.
+                convergence_iter: Int = 15, AtLeast(1.0);
+                /// Similarity of a row with itself: the larger, the more clusters. None is the median similarity.
+                preference: Float = None, Any;
+                /// Similarity of rows: minus their squared distance.
+                affinity: Str = "euclidean", OneOf(&["euclidean"]);
+                /// Seed of the numbers that break ties.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+            } -> { cluster_centers: Frame, labels: Frame, inertia: Float, n_iter: Int }
+
+            /// Clusters of different densities, and noise: rows in the order of their reachability.
+            OPTICS: Clusterer [] {
+                /// Number of near rows of a core sample, itself included: an integer, or a share of the rows.
+                min_samples: Any = 5, Any;
+                /// Largest distance between neighbours. None: no limit.
+                max_eps: Float = None, AtLeast(0.0);
+                /// Distance between rows.
+                metric: Str = "minkowski", OneOf(&[
+                    "minkowski", "euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev"
+                ]);
+                /// Power of `minkowski`.
+                p: Float = 2.0, AtLeast(1.0);
+                /// Whether clusters are the steep places of the reachability (`xi`), or those of DBSCAN with `eps`.
+                cluster_method: Str = "xi", OneOf(&["xi", "dbscan"]);
+                /// Radius of `dbscan`. None is `max_eps`.
+                eps: Float = None, AtLeast(0.0);
+                /// Least steepness of `xi`.
+                xi: Float = 0.05, Within(0.0, 1.0);
+                /// Whether clusters of `xi` end with rows that are reached from inside.
+                predecessor_correction: Bool = true, Any;
+                /// Least number of rows of a cluster of `xi`: an integer, or a share of the rows. None is `min_samples`.
+                min_cluster_size: Any = None, Any;
+                /// Kept for scikit-learn's signature. The search is exact.
+                algorithm: Str = "auto", OneOf(&["auto", "ball_tree", "kd_tree", "brute"]);
+            } -> {
+                labels: Frame, reachability: Frame, ordering: Frame, core_distances: Frame, predecessor: Frame,
+                cluster_hierarchy: Frame
+            }
         }
     };
 }

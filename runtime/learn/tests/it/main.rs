@@ -14,6 +14,7 @@ mod manifold;
 mod mixture;
 mod neural;
 mod outliers;
+mod partitions;
 mod prepare;
 mod robust;
 mod select;
