@@ -4,11 +4,12 @@ Run in an environment with scikit-learn 1.9.1: `python tests/learn/expect_mixtur
 """
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.mixture import GaussianMixture
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 HERE = Path(__file__).parent
 
@@ -116,8 +117,42 @@ def gaussian():
     return out
 
 
+def bayesian():
+    out = {}
+
+    def case(name, x, **params):
+        m = BayesianGaussianMixture(**{"random_state": 0, **params}).fit(x)
+        concentration = m.weight_concentration_
+        if isinstance(concentration, tuple):
+            concentration = np.column_stack(concentration)
+        out[name] = {
+            "weights": sample(m.weights_),
+            "means": sample(m.means_),
+            "covariances": sample(m.covariances_),
+            "mean_precision": sample(m.mean_precision_),
+            "degrees_of_freedom": sample(np.broadcast_to(m.degrees_of_freedom_, len(m.weights_))),
+            "weight_concentration": sample(concentration),
+            "lower_bound": float(np.squeeze(m.lower_bound_)),
+            "n_iter": int(m.n_iter_),
+            "converged": int(m.converged_),
+            "predict": m.predict(x).tolist()[:: max(1, len(x) // 100)],
+            "proba": sample(m.predict_proba(x), 60),
+            "score_samples": sample(m.score_samples(x), 60),
+        }
+
+    iris, wine = load("iris")[0], load("wine")[0]
+    for form in ["full", "tied", "diag", "spherical"]:
+        case(f"iris_{form}", iris, n_components=4, covariance_type=form, max_iter=300)
+    distribution = "dirichlet_distribution"
+    case("wine", wine, n_components=3, weight_concentration_prior_type=distribution, weight_concentration_prior=0.01)
+    case("wine_diag", wine, n_components=5, covariance_type="diag", mean_precision_prior=0.1, degrees_of_freedom_prior=20)
+    case("iris_prior", iris, n_components=3, covariance_type="spherical", covariance_prior=0.5, mean_prior=[5, 3, 4, 1])
+    return out
+
+
 def main() -> None:
-    results = {"linear": linear(), "quadratic": quadratic(), "gaussian": gaussian()}
+    warnings.simplefilter("ignore")
+    results = {"linear": linear(), "quadratic": quadratic(), "gaussian": gaussian(), "bayesian": bayesian()}
     text = json.dumps(results, separators=(",", ":"))
     (HERE / "mixture.json").write_text(text.replace('},"', '},\n"') + "\n")
 

@@ -145,6 +145,7 @@ models! {
     OneVsOne(OneVsOne),
     LinearMap(decomposition::LinearMap),
     Factorization(decomposition::Factorization),
+    BayesianMixture(mixture::BayesianMixture),
     ClusteredRows(cluster::ClusteredRows),
     BisectingTree(cluster::BisectingTree),
     Birch(cluster::Birch),
@@ -300,6 +301,7 @@ trainings! {
     ClassicalMDS => manifold::mds::classical(p, data, run),
     SpectralEmbedding => manifold::spectral::embedding(p, data, run),
     GaussianMixture => mixture::gaussian::fit(p, data, run),
+    BayesianGaussianMixture => mixture::bayesian::fit(p, data, run),
     LinearDiscriminantAnalysis => mixture::linear::fit(p, data, run),
     QuadraticDiscriminantAnalysis => mixture::quadratic::fit(p, data, run),
 }

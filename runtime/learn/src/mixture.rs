@@ -1,10 +1,12 @@
 //! Mixtures of normal distributions, and discriminant analysis.
 
+pub mod bayesian;
 mod covariance;
 pub mod gaussian;
 pub mod linear;
 pub mod quadratic;
 
+pub use bayesian::BayesianMixture;
 pub use gaussian::GaussianMixture;
 pub use linear::LinearDiscriminant;
 pub use quadratic::QuadraticDiscriminant;

@@ -36,6 +36,48 @@ macro_rules! mixture_estimators {
                 aic: Float, bic: Float
             }
 
+            /// A mixture of normal distributions, by variational inference: components that the rows do not need lose
+            /// their weight. `predict`, `predict_proba` and `outputs` give the columns of `GaussianMixture`.
+            BayesianGaussianMixture: Clusterer [] {
+                /// Largest number of components.
+                n_components: Int = 1, AtLeast(1.0);
+                /// Form of the covariances: `full`, `tied` (one matrix for all components), `diag` or `spherical` (one
+                /// variance for each component).
+                covariance_type: Str = "full", OneOf(&["full", "tied", "diag", "spherical"]);
+                /// Change of the lower bound at which a training ends.
+                tol: Float = 1e-3, AtLeast(0.0);
+                /// Number that is added to all variances.
+                reg_covar: Float = 1e-6, AtLeast(0.0);
+                /// Largest number of iterations of one training.
+                max_iter: Int = 100, AtLeast(1.0);
+                /// Number of initialisations; the one with the highest lower bound is kept.
+                n_init: Int = 1, AtLeast(1.0);
+                /// First responsibilities: clusters of `kmeans`, rows by `k-means++`, `random` numbers, or
+                /// `random_from_data` (rows of the data).
+                init_params: Str = "kmeans", OneOf(&["kmeans", "k-means++", "random", "random_from_data"]);
+                /// Prior of the weights: a Dirichlet process (stick-breaking), or a Dirichlet distribution.
+                weight_concentration_prior_type: Str = "dirichlet_process", OneOf(&[
+                    "dirichlet_process", "dirichlet_distribution"
+                ]);
+                /// Concentration of the prior: the smaller, the fewer components. None is 1 / `n_components`.
+                weight_concentration_prior: Float = None, Above(0.0);
+                /// Precision of the prior of the means, in units of that of a component. None is 1.
+                mean_precision_prior: Float = None, Above(0.0);
+                /// Mean of the prior of the means. None is the mean of the rows.
+                mean_prior: Floats = None, Any;
+                /// Degrees of freedom of the prior of the covariances, above the number of features minus 1. None is
+                /// the number of features.
+                degrees_of_freedom_prior: Float = None, Above(0.0);
+                /// Prior of the covariances: a matrix row after row, variances (`diag`), or a variance (`spherical`).
+                /// None is that of the rows.
+                covariance_prior: Any = None, Any;
+                /// Seed of the first responsibilities.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+            } -> {
+                weights: Frame, means: Frame, covariances: Frame, mean_precision: Frame, degrees_of_freedom: Frame,
+                weight_concentration: Frame, lower_bound: Float, n_iter: Int, converged: Int
+            }
+
             /// Linear discriminant analysis: normal distributions with one covariance matrix. `transform` gives the
             /// columns `lda0` and so on, the directions in which the classes differ most.
             LinearDiscriminantAnalysis: Classifier [] {

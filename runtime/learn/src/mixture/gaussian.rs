@@ -34,7 +34,7 @@ pub enum Form {
 }
 
 impl Form {
-    fn of(word: &str) -> Self {
+    pub(super) fn of(word: &str) -> Self {
         match word {
             "tied" => Form::Tied,
             "diag" => Form::Diag,
@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    fn shape(self, components: usize, width: usize) -> Vec<usize> {
+    pub(super) fn shape(self, components: usize, width: usize) -> Vec<usize> {
         match self {
             Form::Full => vec![components, width, width],
             Form::Tied => vec![width, width],
@@ -74,6 +74,9 @@ pub struct Components {
     pub covariances: Tensor,
     /// The same shape: inverses of the Cholesky factors, row after row, or of the standard deviations.
     pub factors: Tensor,
+    /// For each component what is added to the logarithm of its density, in place of that of its weight.
+    #[serde(default)]
+    pub offsets: Option<Tensor>,
 }
 
 /// A trained mixture.
@@ -142,7 +145,8 @@ pub fn fit(params: &params::GaussianMixture, data: &Data, run: &Run<'_>) -> Resu
 }
 
 /// First values that the user gives.
-struct GivenParameters {
+#[derive(Default)]
+pub(super) struct GivenParameters {
     weights: Option<Vec<f64>>,
     means: Option<Vec<f64>>,
 }
@@ -170,10 +174,12 @@ impl GivenParameters {
 }
 
 /// Sums over the rows, for each component.
-struct Moments {
+pub(super) struct Moments {
     /// The sum of the log-likelihoods of the rows.
     likelihood: f64,
-    weights: Vec<f64>,
+    /// The sum of `r ln r` over the responsibilities, if the components have offsets.
+    pub(super) entropy: f64,
+    pub(super) weights: Vec<f64>,
     /// components x features: sums of the features minus the shift of the component.
     sums: Vec<f64>,
     /// Sums of products around the shift: components x features x features, or components x features.
@@ -183,6 +189,7 @@ struct Moments {
 impl Moments {
     fn add(mut self, other: Moments) -> Moments {
         self.likelihood += other.likelihood;
+        self.entropy += other.entropy;
         for (a, b) in
             [(&mut self.weights, &other.weights), (&mut self.sums, &other.sums), (&mut self.squares, &other.squares)]
         {
@@ -192,18 +199,24 @@ impl Moments {
     }
 }
 
-struct Fitting<'a> {
-    data: &'a Data,
-    form: Form,
-    count: usize,
-    reg_covar: f64,
+pub(super) struct Fitting<'a> {
+    pub data: &'a Data,
+    pub form: Form,
+    pub count: usize,
+    pub reg_covar: f64,
     /// For tied covariances the scatter around the mean, and the mean.
-    total: Option<(Matrix, Vec<f64>)>,
+    pub total: Option<(Matrix, Vec<f64>)>,
 }
 
 impl Fitting<'_> {
     /// The components before the first iteration.
-    fn start(&self, init: &str, seed: u32, given: &GivenParameters, run: &Run<'_>) -> Result<Components, Error> {
+    pub(super) fn start(
+        &self,
+        init: &str,
+        seed: u32,
+        given: &GivenParameters,
+        run: &Run<'_>,
+    ) -> Result<Components, Error> {
         run.stage("first components");
         let (data, count, width) = (self.data, self.count, self.data.width());
         let mut random = Mt19937::new(seed);
@@ -279,14 +292,18 @@ impl Fitting<'_> {
     }
 
     /// The responsibilities of all rows, and the sums that the next components need.
-    fn pass(&self, components: &Components, with_moments: bool) -> Moments {
+    pub(super) fn pass(&self, components: &Components, with_moments: bool) -> Moments {
         let width = self.data.width();
         let of = |rows: std::ops::Range<usize>| {
             let mut logs = components.joint(self.data, rows.clone());
             let likelihood = logs.chunks_exact_mut(self.count).map(responsibilities).sum::<f64>();
+            let entropy: f64 = match components.offsets {
+                Some(_) => logs.iter().filter(|r| **r > 0.0).map(|r| r * r.ln()).sum(),
+                None => 0.0,
+            };
             match with_moments {
-                true => Moments { likelihood, ..self.of_chunk(rows, &components.means.data, &logs) },
-                false => Moments { likelihood, weights: Vec::new(), sums: Vec::new(), squares: Vec::new() },
+                true => Moments { likelihood, entropy, ..self.of_chunk(rows, &components.means.data, &logs) },
+                false => Moments { likelihood, entropy, weights: Vec::new(), sums: Vec::new(), squares: Vec::new() },
             }
         };
         debug_assert_eq!(components.means.data.len(), self.count * width);
@@ -301,7 +318,8 @@ impl Fitting<'_> {
         const ROUND: usize = 64;
         let rows = self.data.rows;
         let starts: Vec<usize> = (0..rows).step_by(CHUNK).collect();
-        let mut total = Moments { likelihood: 0.0, weights: Vec::new(), sums: Vec::new(), squares: Vec::new() };
+        let mut total =
+            Moments { likelihood: 0.0, entropy: 0.0, weights: Vec::new(), sums: Vec::new(), squares: Vec::new() };
         for round in starts.chunks(ROUND) {
             let parts: Vec<Moments> = round.par_iter().map(|start| of(*start..rows.min(start + CHUNK))).collect();
             for part in parts {
@@ -340,7 +358,7 @@ impl Fitting<'_> {
                 squares.extend(tile::gram(&columns, &zero));
             }
         }
-        Moments { likelihood: 0.0, weights, sums, squares }
+        Moments { likelihood: 0.0, entropy: 0.0, weights, sums, squares }
     }
 
     /// The means of the components.
@@ -351,7 +369,7 @@ impl Fitting<'_> {
     }
 
     /// The components of the largest likelihood for these responsibilities.
-    fn maximised(&self, moments: &Moments, shifts: &[f64]) -> Result<Components, Error> {
+    pub(super) fn maximised(&self, moments: &Moments, shifts: &[f64]) -> Result<Components, Error> {
         let (count, width) = (self.count, self.data.width());
         let weights: Vec<f64> = moments.weights.iter().map(|w| w + 10.0 * f64::EPSILON).collect();
         let means = self.means(moments, shifts);
@@ -403,6 +421,7 @@ impl Fitting<'_> {
             means: Tensor::new(vec![count, width], means),
             covariances: Tensor::new(shape.clone(), covariances),
             factors: Tensor::new(shape, factors),
+            offsets: None,
         })
     }
 
@@ -419,7 +438,7 @@ impl Fitting<'_> {
         }
     }
 
-    fn factors(&self, covariances: &[f64]) -> Result<Vec<f64>, Error> {
+    pub(super) fn factors(&self, covariances: &[f64]) -> Result<Vec<f64>, Error> {
         let width = self.data.width();
         let broken = || {
             let message = "the covariance of a component is not positive definite";
@@ -490,7 +509,8 @@ impl Components {
                     (0..width).map(|j| factor(j).ln()).sum()
                 }
             };
-            let constant = log - 0.5 * width as f64 * (2.0 * std::f64::consts::PI).ln() + self.weights.data[k].ln();
+            let offset = self.offsets.as_ref().map_or_else(|| self.weights.data[k].ln(), |offsets| offsets.data[k]);
+            let constant = log - 0.5 * width as f64 * (2.0 * std::f64::consts::PI).ln() + offset;
             squares.iter().enumerate().for_each(|(i, s)| out[i * count + k] = constant - 0.5 * s);
         }
         out
@@ -578,11 +598,12 @@ impl Model for GaussianMixture {
     }
 
     fn check(&self, features: usize, _: usize) -> Result<(), Error> {
-        let Components { form, weights, means, covariances, factors } = &self.components;
+        let Components { form, weights, means, covariances, factors, offsets } = &self.components;
         let count = weights.data.len();
         let shape = form.shape(count, features);
         let fits = count > 0 && features > 0 && means.shape == [count, features];
-        if fits && covariances.shape == shape && factors.shape == shape {
+        let offsets = offsets.as_ref().is_none_or(|offsets| offsets.data.len() == count);
+        if fits && offsets && covariances.shape == shape && factors.shape == shape {
             return Ok(());
         }
         let message = format!("covariances of the shape {:?}, expected {shape:?}", covariances.shape);

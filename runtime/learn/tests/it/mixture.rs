@@ -237,3 +237,66 @@ fn mixtures_and_discriminants_say_what_does_not_fit() {
             >= attribute(&fit(&spec(5).with("random_state", 4), &iris), "lower_bound")[0]
     );
 }
+
+#[test]
+fn variational_mixtures_are_those_of_scikit_learn() {
+    let expect = expected("mixture.json");
+    let spec = |count: i64| Spec::new("BayesianGaussianMixture").with("n_components", count).with("random_state", 0);
+    let form = |word: &str| spec(4).with("covariance_type", word).with("max_iter", 300);
+    let cases = vec![
+        ("iris_full", form("full"), "iris"),
+        ("iris_tied", form("tied"), "iris"),
+        ("iris_diag", form("diag"), "iris"),
+        ("iris_spherical", form("spherical"), "iris"),
+        (
+            "wine",
+            spec(3)
+                .with("weight_concentration_prior_type", "dirichlet_distribution")
+                .with("weight_concentration_prior", 0.01),
+            "wine",
+        ),
+        (
+            "wine_diag",
+            spec(5)
+                .with("covariance_type", "diag")
+                .with("mean_precision_prior", 0.1)
+                .with("degrees_of_freedom_prior", 20.0),
+            "wine",
+        ),
+        (
+            "iris_prior",
+            spec(3)
+                .with("covariance_type", "spherical")
+                .with("covariance_prior", 0.5)
+                .with("mean_prior", [5.0, 3.0, 4.0, 1.0]),
+            "iris",
+        ),
+    ];
+    for (name, spec, file) in cases {
+        let (want, data) = (&expect["bayesian"][name], features(file));
+        let fitted = fit(&spec, &data);
+        let numbers_of = |what: &str| numbers(&want[what]);
+        for what in ["n_iter", "converged"] {
+            assert_eq!(attribute(&fitted, what), numbers_of(what), "{name}: {what}");
+        }
+        for what in ["lower_bound", "weights", "mean_precision", "degrees_of_freedom"] {
+            assert_close(&attribute(&fitted, what), &numbers_of(what), 1e-7, &format!("{name}: {what}"));
+        }
+        for what in ["means", "covariances", "weight_concentration"] {
+            let found = sample(&matrix(&fitted, what), 60);
+            assert_close(&found, &numbers_of(what), 1e-6, &format!("{name}: {what}"));
+        }
+        let columns = applied(&fitted, &data);
+        let labels: Vec<f64> = columns[0].iter().step_by((data.rows / 100).max(1)).copied().collect();
+        assert_eq!(labels, numbers_of("predict"), "{name}");
+        let count = columns.len() - 1;
+        assert_close(&sample(&row_major(&columns[1..count]), 60), &numbers_of("proba"), 1e-6, name);
+        assert_close(&sample(&columns[count], 60), &numbers_of("score_samples"), 1e-6, name);
+        assert!(fitted.attribute("aic").is_none());
+        assert_repeats(&spec, &data);
+    }
+    assert_eq!(
+        error(&spec(2).with("degrees_of_freedom_prior", 2.0), &features("iris")),
+        "`degrees_of_freedom_prior` is 2: above 3"
+    );
+}
