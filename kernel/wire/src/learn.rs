@@ -18,6 +18,7 @@ pub mod neighbors;
 pub mod neural;
 pub mod number;
 pub mod prepare;
+pub mod samplers;
 pub mod select;
 pub mod svm;
 pub mod text;
@@ -522,6 +523,7 @@ pub fn table() -> &'static [EstimatorInfo] {
         all.extend(crate::prepare_estimators!(rows_of_table));
         all.extend(crate::text_estimators!(rows_of_table));
         all.extend(crate::feature_selection_estimators!(rows_of_table));
+        all.extend(crate::sampler_estimators!(rows_of_table));
         all.extend(crate::compose_estimators!(rows_of_table));
         all.extend(crate::select_estimators!(rows_of_table));
         all

@@ -8,6 +8,7 @@ pub(crate) mod folds;
 mod members;
 pub(crate) mod one_vs;
 pub(crate) mod pipeline;
+pub(crate) mod samplers;
 pub(crate) mod stacking;
 pub(crate) mod target;
 pub(crate) mod voting;

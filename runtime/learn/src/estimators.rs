@@ -43,6 +43,7 @@ use crate::ensemble;
 use crate::error::Error;
 use crate::feature_selection;
 use crate::foreign;
+use crate::impute;
 use crate::kernel_methods;
 use crate::linear::{self, finite_model};
 use crate::manifold;
@@ -152,6 +153,7 @@ models! {
     EmbeddedRows(manifold::EmbeddedRows),
     Isomap(manifold::Isomap),
     LocallyLinear(manifold::LocallyLinear),
+    IterativeImputer(impute::IterativeImputer),
     RobustLinear(linear::RobustLinear),
     Nystroem(kernel_methods::Nystroem),
     FourierFeatures(kernel_methods::FourierFeatures),
@@ -282,6 +284,7 @@ trainings! {
     SVR => svm::numbers::svr(p, data, run),
     NuSVR => svm::numbers::nu_svr(p, data, run),
     OneClassSVM => svm::numbers::one_class(p, data, run),
+    IterativeImputer => impute::fit(p, data, run),
     KNNImputer => Ok(prepare::neighbors::fit(p, data)),
     SplineTransformer => prepare::spline::fit(p, data, run),
     Binarizer => Ok(prepare::elementwise::binarizer(p)),

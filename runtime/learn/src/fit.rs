@@ -39,6 +39,7 @@ pub fn fit(spec: &Spec, data: &Data, run: &Run<'_>) -> Result<FittedModel, Error
         "SelectFromModel" | "RFE" | "RFECV" | "SequentialFeatureSelector" => {
             selectors::fit(spec, data, run, &fit).map(Any::from)?
         }
+        "SMOTE" | "RandomOverSampler" | "RandomUnderSampler" => return Err(compose::samplers::alone(&spec.estimator)),
         name => trained(spec, data, run)
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Estimator, format!("`{name}` cannot be trained yet"))))?,
     };

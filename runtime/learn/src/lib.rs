@@ -20,6 +20,7 @@ mod eval_set;
 mod feature_selection;
 mod fit;
 mod foreign;
+mod impute;
 mod kernel_methods;
 mod linear;
 mod manifold;

@@ -232,6 +232,7 @@ onrush_wire::neural_estimators!(family);
 onrush_wire::ensemble_estimators!(family);
 onrush_wire::text_estimators!(family);
 onrush_wire::feature_selection_estimators!(family);
+onrush_wire::sampler_estimators!(family);
 onrush_wire::compose_estimators!(family);
 onrush_wire::select_estimators!(family);
 

@@ -621,6 +621,7 @@ pub const LAYERS: &[Layers] = &[
             "text",
             "minimize",
             "linear",
+            "impute",
             "svm",
             "neural",
             "trees",

@@ -277,6 +277,7 @@ onrush_wire::foreign_estimators!(builders);
 onrush_wire::mixture_estimators!(builders);
 onrush_wire::manifold_estimators!(builders);
 onrush_wire::kernel_method_estimators!(builders);
+onrush_wire::sampler_estimators!(builders);
 onrush_wire::svm_estimators!(builders);
 onrush_wire::neural_estimators!(builders);
 onrush_wire::ensemble_estimators!(builders);

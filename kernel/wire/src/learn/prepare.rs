@@ -186,6 +186,39 @@ macro_rules! prepare_estimators {
                 keep_empty_features: Bool = false, Any;
             } -> {}
 
+            /// Fills missing values by regressions on the other features (`BayesianRidge`), in rounds.
+            IterativeImputer: Transformer [missing] {
+                /// Whether values are drawn from the predicted distribution. Only `false` is there.
+                sample_posterior: Bool = false, Any;
+                /// Largest number of rounds.
+                max_iter: Int = 10, AtLeast(0.0);
+                /// Change of the values at which the rounds end, relative to the largest value.
+                tol: Float = 1e-3, AtLeast(0.0);
+                /// Number of features in a regression. Only None, all of them, is there.
+                n_nearest_features: Int = None, AtLeast(1.0);
+                /// First values.
+                initial_strategy: Str = "mean", OneOf(&["mean", "median", "most_frequent", "constant"]);
+                /// The constant of the first values. None is 0.
+                fill_value: Any = None, Any;
+                /// Order of the features in a round: by their number of missing values, by position from left or from
+                /// right, or at random.
+                imputation_order: Str = "ascending", OneOf(&["ascending", "descending", "roman", "arabic", "random"]);
+                /// Whether features without missing values in training get no regression.
+                skip_complete: Bool = false, Any;
+                /// Least value that is filled in. None: no limit.
+                min_value: Float = None, Any;
+                /// Largest value that is filled in. None: no limit.
+                max_value: Float = None, Any;
+                /// Seed of the order `random`.
+                random_state: Int = None, Within(0.0, 4294967295.0);
+                /// Whether a column `missingindicator_<name>` of 0 and 1 is added for each feature with missing values
+                /// in training.
+                add_indicator: Bool = false, Any;
+                /// Whether features without any value in training are kept and filled with 0. Otherwise they are left
+                /// out.
+                keep_empty_features: Bool = false, Any;
+            } -> { initial_statistics: Frame, n_iter: Int }
+
             /// Makes B-splines of each feature, `<feature>_sp_0` and so on: smooth functions that a linear model can
             /// add. Sample weights are not used.
             SplineTransformer: Transformer [] {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use onrush_wire::learn::Spec;
 
-use super::{TransformedRows, distinct_names, transformer};
+use super::{TransformedRows, distinct_names, samplers, transformer};
 use crate::check::is_passthrough_or_drop;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
@@ -69,6 +69,12 @@ fn before_last<'a>(spec: &Spec, data: &'a Data, run: &Run<'_>, fit: Trainer<'_>)
     for (k, part) in before.iter().enumerate().filter(|(_, part)| !is_passthrough_or_drop(&part.spec)) {
         run.check(|| format!("{k} of {} steps", spec.parts.len()))?;
         run.stage(format!("step {} of {}: {}", k + 1, spec.parts.len(), part.name));
+        if samplers::is_sampler(&part.spec) {
+            // It changes the rows of the training alone, so that the model has no step for it.
+            let next = samplers::resampled(&part.spec, &now, run).map_err(|e| inside(&part.name, e))?;
+            now = Cow::Owned(next);
+            continue;
+        }
         let (fitted, next) = transformer(&part.name, &part.spec, &now, run, fit)?;
         steps.push((part.name.clone(), fitted));
         now = Cow::Owned(next);

@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 pub struct Imputer {
     /// The value that replaces missing ones: a number, or the code of a category in `kinds`. NaN if the feature is left
     /// out.
-    fill: Tensor,
+    pub(crate) fill: Tensor,
     /// The kind of each feature afterwards. A constant may have added a category at the end.
     kinds: Vec<Kind>,
     /// The number of categories of each feature in training.

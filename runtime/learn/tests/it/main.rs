@@ -16,6 +16,7 @@ mod neural;
 mod outliers;
 mod partitions;
 mod prepare;
+mod resampled;
 mod robust;
 mod select;
 mod selection;
