@@ -17,6 +17,7 @@ mod ensemble;
 pub mod error;
 mod estimators;
 mod eval_set;
+pub mod explain;
 mod feature_selection;
 mod fit;
 mod foreign;

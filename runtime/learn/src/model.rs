@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::sparse::Sparse;
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
+use crate::explain::shape::Shapes;
 
 /// The role of a column that a model makes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -131,6 +132,15 @@ pub trait Model: Send + Sync {
     /// The outputs as linear scores, if that is what they are: queries then compute them without a call of the model.
     fn linear(&self) -> Option<LinearScores> {
         None
+    }
+
+    /// The model as sums of trees, whose SHAP values are exact. `data` are rows of its features. `None`: it is not made
+    /// of trees.
+    ///
+    /// # Errors
+    /// If its trees do not know how many training rows each leaf had.
+    fn shapes(&self, _data: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        Ok(None)
     }
 
     /// Whether the arrays of a model that was read from a file fit together: nothing that [`Model::apply`] does may

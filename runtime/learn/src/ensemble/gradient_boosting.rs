@@ -304,7 +304,7 @@ impl<'a> Boosting<'a> {
         }
         let importances = self.importances.iter_mut().zip(&grown.importances);
         importances.for_each(|(sum, share)| *sum += share * grown.decrease);
-        self.trees.push(Tree { nodes: tree.nodes, values: Vec::new(), sets: Vec::new() });
+        self.trees.push(Tree { values: Vec::new(), sets: Vec::new(), ..tree });
     }
 
     /// Shows the losses so far, about twenty times in a training and in each of the first rounds.

@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::losses::BoostingLoss;
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
+use crate::explain::Scale;
+use crate::explain::shape::Shapes;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::tensor::Tensor;
 use crate::trees::forest::{columns, highest, outputs};
@@ -105,6 +107,13 @@ impl Model for GradientBoosted {
             curves.push(("validation loss".to_string(), points(&self.validation.data)));
         }
         curves
+    }
+
+    /// Raw predictions.
+    fn shapes(&self, _: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        let count = self.loss.outputs();
+        let scale = if self.loss.classes() > 0 { Scale::Margin } else { Scale::Value };
+        self.trees.shapes((self.baseline.data.clone(), scale), 1.0, |tree| tree % count).map(Some)
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {

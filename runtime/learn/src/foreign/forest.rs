@@ -7,6 +7,8 @@
 use rayon::prelude::*;
 
 use super::document::Document;
+use crate::explain::Scale;
+use crate::explain::shape::{Shape, Shapes, SourceNode};
 
 /// Rows that walk through a tree together: its nodes stay in the cache.
 const BLOCK: usize = 64;
@@ -42,6 +44,8 @@ enum Link {
 enum Body {
     Trees {
         nodes: Vec<Node>,
+        /// For each node the sum of second derivatives of its training rows. Empty if the file does not say it.
+        covers: Vec<f32>,
         /// The categories that go right, ascending for each node.
         categories: Vec<u32>,
         trees: Vec<Tree>,
@@ -163,6 +167,38 @@ impl XgbForest {
         out
     }
 
+    /// The first `rounds` rounds, or all for 0, for SHAP values of margins. The library's contributions weigh nodes by
+    /// second derivatives, too. `None`: the model is linear, or the file does not say the second derivatives.
+    pub fn shapes(&self, rounds: usize) -> Option<Shapes<'_>> {
+        let Body::Trees { nodes, covers, categories, trees, rounds: ends, .. } = &self.body else { return None };
+        if covers.len() != nodes.len() {
+            return None;
+        }
+        let end = match rounds {
+            0 => trees.len(),
+            rounds => ends.get(rounds - 1).copied().unwrap_or(trees.len()),
+        };
+        let values: Vec<f64> = nodes.iter().map(|node| f64::from(node.value)).collect();
+        let node = |at: u32| {
+            let node = &nodes[at as usize];
+            match node.feature {
+                LEAF => SourceNode::Leaf(std::slice::from_ref(&values[at as usize])),
+                feature => SourceNode::Inner(feature, [node.left, node.right]),
+            }
+        };
+        let shape = |tree: &Tree| {
+            let mut shape = Shape::new(tree.root, 1, tree.output as usize, node, |at| f64::from(covers[at as usize]));
+            shape.values.iter_mut().for_each(|value| *value *= f64::from(tree.weight));
+            shape
+        };
+        let base = self.base.iter().map(|base| f64::from(*base)).collect();
+        let scale = if self.link == Link::Identity { Scale::Value } else { Scale::Margin };
+        Some(Shapes::new(trees[..end].iter().map(shape).collect(), (base, scale), |at, row| {
+            let node = &nodes[at as usize];
+            node.is_left(row[node.feature as usize] as f32, categories)
+        }))
+    }
+
     /// Margins become values on the target's scale, in place: rows x outputs.
     pub fn link(&self, margins: &mut [f32]) {
         match self.link {
@@ -190,7 +226,7 @@ impl XgbForest {
                     }
                 }
             }
-            Body::Trees { nodes, categories, trees, rounds: ends, weighted } => {
+            Body::Trees { nodes, categories, trees, rounds: ends, weighted, .. } => {
                 out.chunks_mut(self.outputs).for_each(|out| out.copy_from_slice(&self.base));
                 let end = match rounds {
                     0 => trees.len(),
@@ -198,7 +234,7 @@ impl XgbForest {
                 };
                 for tree in &trees[..end] {
                     for i in 0..rows {
-                        let leaf = leaf(nodes, categories, tree.root, row(i));
+                        let leaf = leaf_of(nodes, categories, tree.root, row(i));
                         let output = tree.output as usize;
                         let base = self.base[output];
                         // The library predicts with one tree, and takes the base out again: its bits are not those of
@@ -213,22 +249,28 @@ impl XgbForest {
 }
 
 /// The value of the leaf that a row reaches.
-fn leaf(nodes: &[Node], categories: &[u32], root: u32, row: &[f32]) -> f32 {
+fn leaf_of(nodes: &[Node], categories: &[u32], root: u32, row: &[f32]) -> f32 {
     let mut node = &nodes[root as usize];
     while node.feature != LEAF {
-        let value = row[node.feature as usize];
-        let left = match node.categories {
-            _ if value.is_nan() => node.missing_left,
-            None => value < node.value,
+        let left = node.is_left(row[node.feature as usize], categories);
+        node = &nodes[if left { node.left } else { node.right } as usize];
+    }
+    node.value
+}
+
+impl Node {
+    /// Whether a value goes to the left child.
+    fn is_left(&self, value: f32, categories: &[u32]) -> bool {
+        match self.categories {
+            _ if value.is_nan() => self.missing_left,
+            None => value < self.value,
             // A category that is not in the list goes left, and so does a value that is not a category.
             Some((begin, end)) => {
                 let chosen = &categories[begin as usize..end as usize];
                 !(0.0..16_777_216.0).contains(&value) || chosen.binary_search(&(value as u32)).is_err()
             }
-        };
-        node = &nodes[if left { node.left } else { node.right } as usize];
+        }
     }
-    node.value
 }
 
 /// `Sigmoid` of `src/common/math.h`.
@@ -304,14 +346,14 @@ fn trees(booster: &Document, weights: Option<&[f32]>, features: usize, outputs: 
     if weights.is_some_and(|weights| weights.len() != list.len()) {
         return Err(format!("weight_drop has {} entries for {} trees", weights.map_or(0, <[f32]>::len), list.len()));
     }
-    let (mut nodes, mut categories, mut trees) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut nodes, mut covers, mut categories, mut trees) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (number, tree) in list.iter().enumerate() {
         let root = nodes.len() as u32;
         let output = u32::try_from(outputs_of[number]).ok().filter(|output| (*output as usize) < outputs);
         let output =
             output.ok_or_else(|| format!("tree {number} is for output {} of {outputs}", outputs_of[number]))?;
         Source::new(tree)
-            .and_then(|source| source.copy(features, &mut nodes, &mut categories))
+            .and_then(|source| source.copy(features, &mut nodes, &mut covers, &mut categories))
             .map_err(|why| format!("tree {number}: {why}"))?;
         trees.push(Tree { root, output, weight: weights.map_or(1.0, |weights| weights[number]) });
     }
@@ -330,7 +372,7 @@ fn trees(booster: &Document, weights: Option<&[f32]>, features: usize, outputs: 
             (1..=trees.len() / step).map(|round| round * step).collect()
         }
     };
-    Ok(Body::Trees { nodes, categories, trees, rounds, weighted: weights.is_some() })
+    Ok(Body::Trees { nodes, covers, categories, trees, rounds, weighted: weights.is_some() })
 }
 
 /// The arrays of a tree in a file.
@@ -339,6 +381,8 @@ struct Source {
     right: Vec<i64>,
     feature: Vec<i64>,
     value: Vec<f32>,
+    /// Sums of second derivatives. Empty if they are not there.
+    cover: Vec<f32>,
     missing_left: Vec<i64>,
     /// For each node that asks for categories its number, then where its categories are.
     asked: Vec<(i64, usize, usize)>,
@@ -359,8 +403,9 @@ impl Source {
         if left.is_empty() || lengths.iter().any(|len| *len != left.len()) {
             return Err(format!("its arrays have {} and {lengths:?} nodes", left.len()));
         }
+        let cover = tree.get("sum_hessian").and_then(Document::floats).unwrap_or_default();
         let mut source =
-            Source { left, right, feature, value, missing_left, asked: Vec::new(), categories: Vec::new() };
+            Source { left, right, feature, value, cover, missing_left, asked: Vec::new(), categories: Vec::new() };
         // Files before 1.3 have none.
         if tree.get("categories_nodes").is_some() {
             let nodes = ints("categories_nodes")?;
@@ -388,7 +433,13 @@ impl Source {
     }
 
     /// Copies the nodes that a row can reach behind `nodes`, the root first.
-    fn copy(&self, features: usize, nodes: &mut Vec<Node>, categories: &mut Vec<u32>) -> Result<(), String> {
+    fn copy(
+        &self,
+        features: usize,
+        nodes: &mut Vec<Node>,
+        covers: &mut Vec<f32>,
+        categories: &mut Vec<u32>,
+    ) -> Result<(), String> {
         let first = nodes.len();
         let place = |len: usize| u32::try_from(len).ok().filter(|len| *len < LEAF).ok_or("there are too many nodes");
         let mut seen = vec![false; self.left.len()];
@@ -400,6 +451,10 @@ impl Source {
                 return Err(format!("node {number} is reached in two ways"));
             }
             nodes[to].value = self.value[number];
+            if let Some(cover) = self.cover.get(number) {
+                covers.resize(covers.len().max(nodes.len()), 0.0);
+                covers[to] = *cover;
+            }
             if self.left[number] == -1 {
                 continue;
             }

@@ -16,6 +16,7 @@ use super::worker::{self, Library, Message, Request};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::eval_set;
+use crate::explain::shape::Shapes;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::run::Run;
 use crate::tensor::Tensor;
@@ -374,6 +375,11 @@ impl LibraryModel {
         packed::bytes(&self.file, self.file_len)
     }
 
+    /// Whether LightGBM trained it.
+    pub fn is_lightgbm(&self) -> bool {
+        self.library == Library::Lightgbm
+    }
+
     /// The bytes of the library's file. `None`: the model is one of another library.
     pub fn file_of(&self, library: Library) -> Option<Vec<u8>> {
         (self.library == library).then(|| self.bytes_of_file())
@@ -448,6 +454,14 @@ impl Model for LibraryModel {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    /// Margins of LightGBM. Trees of CatBoost ask for statistics of several features.
+    fn shapes(&self, _: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        match self.forest()? {
+            LibraryForest::Lightgbm(forest) => Ok(forest.shapes()),
+            LibraryForest::Catboost(_) => Ok(None),
+        }
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {

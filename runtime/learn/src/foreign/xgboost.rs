@@ -19,6 +19,7 @@ use super::packed;
 use super::scores::{self, Scores, largest};
 use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
+use crate::explain::shape::Shapes;
 use crate::model::{Attribute, Field, Model, Role};
 use crate::params::XgbParams;
 use crate::run::Run;
@@ -257,6 +258,13 @@ impl Model for XgbModel {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    /// Margins.
+    fn shapes(&self, data: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        let Some(mut shapes) = self.forest()?.shapes(self.rounds_used()) else { return Ok(None) };
+        shapes.rows = Some(data.with_features(self.columns(data).into_owned()));
+        Ok(Some(shapes))
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {

@@ -10,6 +10,8 @@ use onrush_wire::learn::{Detail, Param, Size, Spec};
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::eval_set;
+use crate::explain::Scale;
+use crate::explain::shape::Shapes;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
 use crate::random::{Mt19937, Philox};
@@ -327,7 +329,7 @@ fn train_rounds(
 /// Adds the predictions of a tree.
 fn add(tree: &Tree, rows: &mut Rows<'_>, output: usize) {
     let mut one = Trees::new(1);
-    one.push(Tree { nodes: tree.nodes.clone(), values: Vec::new(), sets: tree.sets.clone() });
+    one.push(Tree { nodes: tree.nodes.clone(), values: Vec::new(), sets: tree.sets.clone(), covers: Vec::new() });
     let values = one.sums(rows.data, 1, |_, _, value, sum| sum[0] += value[0]);
     rows.raw[output].iter_mut().zip(values).for_each(|(raw, value)| *raw += value);
 }
@@ -411,6 +413,14 @@ impl Model for BoostedTrees {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    /// Raw predictions.
+    fn shapes(&self, _: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        let count = self.loss.outputs();
+        let is_raw = self.classes > 0 || matches!(self.loss, Loss::Poisson | Loss::Gamma);
+        let scale = if is_raw { Scale::Margin } else { Scale::Value };
+        self.trees.shapes((self.baseline.data.clone(), scale), 1.0, |tree| tree % count).map(Some)
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {

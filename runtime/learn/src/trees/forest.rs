@@ -11,6 +11,8 @@ use onrush_wire::learn::Param;
 
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
+use crate::explain::Scale;
+use crate::explain::shape::Shapes;
 use crate::model::{Attribute, Field, Model, Role, Values};
 use crate::params::{self, Floats};
 use crate::random::Philox;
@@ -665,6 +667,12 @@ impl Model for Forest {
 
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
+    }
+
+    /// Means of numbers, or the probability of each class.
+    fn shapes(&self, _: &Data) -> Result<Option<Shapes<'_>>, Error> {
+        let scale = if self.classes > 0 { Scale::Probability } else { Scale::Value };
+        self.trees.shapes((vec![0.0; self.width()], scale), 1.0 / self.trees.len() as f64, |_| 0).map(Some)
     }
 
     fn check(&self, features: usize, classes: usize) -> Result<(), Error> {

@@ -452,6 +452,7 @@ impl Grower<'_> {
                 let leaf = (tree.values.len() / width) as u32;
                 let (threshold, feature) = if width == 1 { (value[0], 0) } else { (0.0, leaf) };
                 tree.nodes.push(Node { threshold, feature, right: 0 });
+                tree.covers.push(node.weight);
                 if width > 1 {
                     tree.values.extend_from_slice(value);
                 }

@@ -518,6 +518,7 @@ impl Grower<'_> {
             let leaf = &self.leaves[number];
             let (Some((left, right)), Some(split)) = (leaf.children, &leaf.split) else {
                 leaves.push((at, leaf.rows.clone()));
+                tree.covers.push(leaf.rows.len() as f64);
                 tree.nodes.push(Node { threshold: leaf.value * self.plan.learning_rate, feature: 0, right: 0 });
                 continue;
             };

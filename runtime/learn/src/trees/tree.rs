@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
 use crate::error::{Error, ErrorKind};
+use crate::explain::Scale;
+use crate::explain::shape::{Shape, Shapes, SourceNode, without_covers};
 use crate::tensor::Tensor;
 
 use super::bins::MISSING;
@@ -56,6 +58,8 @@ pub struct Trees {
     /// Values of all leaves, if there are several for each.
     pub values: Vec<f64>,
     pub sets: Vec<Set>,
+    /// The weight of the training rows of each leaf, in the order of the nodes. Empty for a file of an older version.
+    pub covers: Vec<f64>,
 }
 
 /// The arrays of [`Trees`] in a file.
@@ -68,6 +72,9 @@ struct StoredTree {
     right: Tensor,
     values: Tensor,
     sets: Tensor,
+    /// Files of older versions have none.
+    #[serde(default)]
+    covers: Option<Tensor>,
 }
 
 impl From<Trees> for StoredTree {
@@ -81,6 +88,7 @@ impl From<Trees> for StoredTree {
             right: Tensor::vector(nodes.iter().map(|n| f64::from(n.right)).collect()),
             values: Tensor::vector(trees.values),
             sets: Tensor::vector(trees.sets.iter().flatten().map(|w| f64::from(*w)).collect()),
+            covers: (!trees.covers.is_empty()).then(|| Tensor::vector(trees.covers)),
         }
     }
 }
@@ -106,6 +114,7 @@ impl TryFrom<StoredTree> for Trees {
             width: stored.width,
             values: stored.values.data,
             sets: sets.as_chunks::<8>().0.to_vec(),
+            covers: stored.covers.map_or_else(Vec::new, |covers| covers.data),
         })
     }
 }
@@ -116,6 +125,8 @@ pub struct Tree {
     pub nodes: Vec<Node>,
     pub values: Vec<f64>,
     pub sets: Vec<Set>,
+    /// The weight of the training rows of each leaf.
+    pub covers: Vec<f64>,
 }
 
 impl Trees {
@@ -136,6 +147,7 @@ impl Trees {
         }));
         self.values.extend(tree.values);
         self.sets.extend(tree.sets);
+        self.covers.extend(tree.covers);
         self.starts.push(self.nodes.len());
     }
 
@@ -147,17 +159,22 @@ impl Trees {
         &self.nodes[self.starts[number]..self.starts[number + 1]]
     }
 
-    /// The child of a node to which a row goes.
+    /// Whether a row goes to the left child of an inner node.
     #[inline]
-    fn step(&self, node: &Node, at: usize, row: &[f64]) -> usize {
+    pub fn is_left(&self, node: &Node, row: &[f64]) -> bool {
         let value = row[(node.feature & FEATURE) as usize];
-        let left = if node.feature & CATEGORY == 0 {
+        if node.feature & CATEGORY == 0 {
             value <= node.threshold || (value.is_nan() && node.feature & MISSING_LEFT != 0)
         } else {
             let code = if value.is_nan() { MISSING } else { value.min(f64::from(MISSING)) as u8 };
             contains(&self.sets[node.threshold as usize], code)
-        };
-        if left { at + 1 } else { node.right as usize }
+        }
+    }
+
+    /// The child of a node to which a row goes.
+    #[inline]
+    fn step(&self, node: &Node, at: usize, row: &[f64]) -> usize {
+        if self.is_left(node, row) { at + 1 } else { node.right as usize }
     }
 
     /// Walks rows of `width` values through a tree together: the positions of their leaves.
@@ -224,6 +241,52 @@ impl Trees {
         blocks.concat()
     }
 
+    /// The trees for SHAP values. Tree `t` adds its leaves times `scale` to the outputs from `output(t)` on, whose
+    /// values without trees are in `base`.
+    ///
+    /// # Errors
+    /// If the weights of the training rows are not there: the file of an older version has none.
+    pub fn shapes(
+        &self,
+        base: (Vec<f64>, Scale),
+        scale: f64,
+        output: impl Fn(usize) -> usize,
+    ) -> Result<Shapes<'_>, Error> {
+        if self.covers.is_empty() {
+            return Err(without_covers("the model was saved by an older version: fit it again"));
+        }
+        // Children come after their parents.
+        let mut covers = vec![0.0; self.nodes.len()];
+        let mut leaf = self.covers.len();
+        let starts: Vec<usize> = (0..self.len()).flat_map(|t| vec![self.starts[t]; self.tree(t).len()]).collect();
+        for (at, node) in self.nodes.iter().enumerate().rev() {
+            covers[at] = match node.right {
+                0 => {
+                    leaf -= 1;
+                    self.covers[leaf]
+                }
+                right => covers[at + 1] + covers[starts[at] + right as usize],
+            };
+        }
+        let node = |at: u32| {
+            let node = &self.nodes[at as usize];
+            match node.right {
+                0 => SourceNode::Leaf(self.value(node)),
+                right => {
+                    let right = starts[at as usize] as u32 + right;
+                    SourceNode::Inner(Self::feature(node) as u32, [at + 1, right])
+                }
+            }
+        };
+        let shape = |t: usize| {
+            let mut shape = Shape::new(self.starts[t] as u32, self.width, output(t), node, |at| covers[at as usize]);
+            shape.values.iter_mut().for_each(|value| *value *= scale);
+            shape
+        };
+        let trees = (0..self.len()).map(shape).collect();
+        Ok(Shapes::new(trees, base, |at, row| self.is_left(&self.nodes[at as usize], row)))
+    }
+
     /// The depth of each node of a tree.
     pub fn depths(&self, number: usize) -> Vec<usize> {
         let tree = self.tree(number);
@@ -256,6 +319,10 @@ impl Trees {
         if self.starts.first() != Some(&0) || self.starts.last() != Some(&self.nodes.len()) || !rising {
             return wrong("the trees do not cover their nodes".to_string());
         }
+        let ends = self.nodes.iter().filter(|node| node.right == 0).count();
+        if !self.covers.is_empty() && self.covers.len() != ends {
+            return wrong(format!("{ends} leaves have {} weights of rows", self.covers.len()));
+        }
         let leaves = self.values.len() / width;
         for number in 0..self.len() {
             let tree = self.tree(number);
@@ -281,7 +348,9 @@ impl Trees {
     }
 
     pub fn bytes(&self) -> u64 {
-        (self.nodes.len() * size_of::<Node>() + self.values.len() * 8 + self.sets.len() * size_of::<Set>()) as u64
+        (self.nodes.len() * size_of::<Node>()
+            + (self.values.len() + self.covers.len()) * 8
+            + self.sets.len() * size_of::<Set>()) as u64
     }
 }
 

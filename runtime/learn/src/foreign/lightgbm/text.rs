@@ -8,6 +8,9 @@ use std::collections::HashMap;
 
 use rayon::prelude::*;
 
+use crate::explain::Scale;
+use crate::explain::shape::{Shape, Shapes, SourceNode};
+
 /// Rows that walk through a tree together: its nodes stay in the cache.
 const BLOCK: usize = 64;
 /// The feature of a leaf.
@@ -35,6 +38,8 @@ pub struct LightgbmForest {
     /// Predictions are means of the trees, as those of random forests are.
     is_mean: bool,
     nodes: Vec<Node>,
+    /// For each node the number of its training rows. Empty if the text does not say it.
+    counts: Vec<f64>,
     /// Bit sets of the categories that go left.
     sets: Vec<u32>,
     /// The root of each tree. Tree `t` is for output `t % outputs`.
@@ -110,6 +115,7 @@ impl LightgbmForest {
             link,
             is_mean,
             nodes: Vec::new(),
+            counts: Vec::new(),
             sets: Vec::new(),
             roots: Vec::new(),
             splits: vec![0.0; features],
@@ -176,15 +182,47 @@ impl LightgbmForest {
         out
     }
 
+    /// The trees for SHAP values of sums of leaves. Nodes weigh as many training rows as they had, as in the library's
+    /// `pred_contrib`. `None`: the text does not say how many.
+    pub fn shapes(&self) -> Option<Shapes<'_>> {
+        if self.counts.len() != self.nodes.len() {
+            return None;
+        }
+        let node = |at: u32| {
+            let node = &self.nodes[at as usize];
+            match node.feature {
+                LEAF => SourceNode::Leaf(std::slice::from_ref(&node.value)),
+                feature => SourceNode::Inner(feature, [node.left, node.right]),
+            }
+        };
+        let scale = if self.is_mean { 1.0 / self.rounds() as f64 } else { 1.0 };
+        let shape = |(tree, root): (usize, &u32)| {
+            let mut shape = Shape::new(*root, 1, tree % self.outputs, node, |at| self.counts[at as usize]);
+            shape.values.iter_mut().for_each(|value| *value *= scale);
+            shape
+        };
+        let trees = self.roots.iter().enumerate().map(shape).collect();
+        let kind = if self.link == Link::Identity { Scale::Value } else { Scale::Margin };
+        Some(Shapes::new(trees, (vec![0.0; self.outputs], kind), |at, row| {
+            let node = &self.nodes[at as usize];
+            let value = row[node.feature as usize];
+            self.is_left(node, if value.abs() > ZERO || value.is_nan() { value } else { 0.0 })
+        }))
+    }
+
+    /// Whether a value goes to the left child.
+    fn is_left(&self, node: &Node, value: f64) -> bool {
+        match node.decision & CATEGORY != 0 {
+            true => self.is_in(node.set, value),
+            false => node.goes_left(value),
+        }
+    }
+
     /// The value of the leaf that a row reaches.
     fn leaf(&self, root: u32, row: &[f64]) -> f64 {
         let mut node = &self.nodes[root as usize];
         while node.feature != LEAF {
-            let value = row[node.feature as usize];
-            let left = match node.decision & CATEGORY != 0 {
-                true => self.is_in(node.set, value),
-                false => node.goes_left(value),
-            };
+            let left = self.is_left(node, row[node.feature as usize]);
             node = &self.nodes[if left { node.left } else { node.right } as usize];
         }
         node.value
@@ -216,6 +254,14 @@ impl LightgbmForest {
         }
     }
 
+    /// Notes the training rows of a node.
+    fn count(&mut self, at: usize, rows: Option<&f64>) {
+        if let Some(rows) = rows {
+            self.counts.resize(self.counts.len().max(at + 1), 0.0);
+            self.counts[at] = *rows;
+        }
+    }
+
     /// Reads a tree.
     fn tree(&mut self, tree: &Section<'_>) -> Result<(), String> {
         let leaves = tree.get("num_leaves").and_then(|v| v.trim().parse::<usize>().ok());
@@ -231,6 +277,8 @@ impl LightgbmForest {
         self.roots.push(root);
         if leaves == 1 {
             self.nodes.push(Node::leaf(values[0]));
+            // A tree that is one leaf needs no number of rows.
+            self.counts.push(1.0);
             return Ok(());
         }
         let source = TreeSource {
@@ -244,6 +292,8 @@ impl LightgbmForest {
             bounds: if tree.contains_key("cat_boundaries") { numbers(tree, "cat_boundaries")? } else { Vec::new() },
             words: if tree.contains_key("cat_threshold") { numbers(tree, "cat_threshold")? } else { Vec::new() },
             values,
+            leaf_counts: if tree.contains_key("leaf_count") { numbers(tree, "leaf_count")? } else { Vec::new() },
+            counts: if tree.contains_key("internal_count") { numbers(tree, "internal_count")? } else { Vec::new() },
         };
         source.copy(self)
     }
@@ -280,6 +330,9 @@ struct TreeSource {
     bounds: Vec<usize>,
     words: Vec<u32>,
     values: Vec<f64>,
+    /// Rows of each leaf and of each inner node. Empty if the text does not have them.
+    leaf_counts: Vec<f64>,
+    counts: Vec<f64>,
 }
 
 impl TreeSource {
@@ -317,6 +370,7 @@ impl TreeSource {
                     return Err(format!("leaf {leaf} is reached in two ways"));
                 }
                 forest.nodes[to] = Node::leaf(self.values[leaf]);
+                forest.count(to, self.leaf_counts.get(leaf));
                 continue;
             }
             let at = usize::try_from(number).ok().filter(|at| *at < inner);
@@ -330,6 +384,7 @@ impl TreeSource {
             }
             let decision = u8::try_from(self.decision[at] & 0xff).unwrap_or(0);
             let set = if decision & CATEGORY != 0 { self.set(at, first_word)? } else { (0, 0) };
+            forest.count(to, self.counts.get(at));
             let next = place(forest.nodes.len() + 1)?;
             forest.nodes.extend([Node::leaf(0.0); 2]);
             waiting.extend([(self.right[at], next as usize), (self.left[at], next as usize - 1)]);
