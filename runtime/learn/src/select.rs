@@ -8,6 +8,7 @@ mod predict;
 pub mod score;
 pub mod search;
 pub mod selectors;
+pub mod shap;
 #[cfg(test)]
 mod tests;
 pub mod tpe;
@@ -18,4 +19,5 @@ pub use evaluate::evaluate;
 pub(crate) use learning::learning_curve;
 pub(crate) use predict::cross_val_predict;
 pub use score::score;
+pub use shap::{Explanation, ShapOptions, shap};
 pub use validate::Fold;

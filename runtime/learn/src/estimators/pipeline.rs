@@ -18,12 +18,12 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    fn last(&self) -> Option<&FittedModel> {
+    pub(crate) fn last(&self) -> Option<&FittedModel> {
         self.steps.last().map(|(_, fitted)| fitted)
     }
 
     /// The rows as the last step gets them.
-    fn before_last<'a>(&self, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
+    pub(crate) fn before_last<'a>(&self, data: &'a Data) -> Result<Cow<'a, Data>, Error> {
         let mut now = Cow::Borrowed(data);
         for (name, fitted) in &self.steps[..self.steps.len().saturating_sub(1)] {
             now = Cow::Owned(transformed(name, fitted, &now)?);

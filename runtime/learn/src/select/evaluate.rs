@@ -201,6 +201,18 @@ fn class_name(value: &Value) -> String {
     }
 }
 
+/// The position of a class.
+///
+/// # Errors
+/// If it is not there.
+pub(super) fn position_of_class(known: &[String], value: &Value) -> Result<usize, Error> {
+    let name = class_name(value);
+    known.iter().position(|k| *k == name).ok_or_else(|| {
+        let message = format!("there is no class `{name}`: the classes are {}", known.join(", "));
+        Error::new(ErrorKind::Evaluation, message)
+    })
+}
+
 type Columns = Vec<(&'static str, Vec<f64>)>;
 
 /// Columns that are computed of rows that are positive or not and of their probabilities, for one class or for each.
@@ -218,14 +230,7 @@ fn curves(
         make(&positive, &answers.proba[k], answers.weight())
     };
     let single = match class {
-        Some(value) => {
-            let name = class_name(value);
-            let position = known.iter().position(|k| *k == name);
-            Some(position.ok_or_else(|| {
-                let message = format!("there is no class `{name}`: the classes are {}", known.join(", "));
-                Error::new(ErrorKind::Evaluation, message)
-            })?)
-        }
+        Some(value) => Some(position_of_class(known, value)?),
         None => (answers.proba.len() == 2).then_some(1),
     };
     if let Some(class) = single.filter(|k| *k < answers.proba.len()) {
