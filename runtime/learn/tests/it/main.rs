@@ -1,4 +1,4 @@
-//! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST, XGBoost, LightGBM and CatBoost.
+//! Estimators, splitters and metrics against scikit-learn, statsmodels, NIST, XGBoost, LightGBM, CatBoost and shap.
 
 mod cluster;
 mod decomposition;
@@ -21,6 +21,7 @@ mod robust;
 mod select;
 mod selection;
 mod studies;
+mod shap;
 mod support;
 mod svm;
 mod text;
