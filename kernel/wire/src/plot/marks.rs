@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Layer;
+use super::{AxisScale, Layer};
 
 /// The kind of a layer. New variants are appended, so that the encoding of the others stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -386,10 +386,19 @@ impl Mark {
 }
 
 impl Layer {
+    /// Whether coloured points lie between the categories of their x axis, as in a strip plot.
+    pub fn is_spread(&self) -> bool {
+        match self {
+            Layer::Points { x, xs, .. } => x.scale == AxisScale::Category && xs.iter().any(|at| at.fract() != 0.0),
+            _ => false,
+        }
+    }
+
     /// The mark whose facts hold for a computed layer. Matrices are heat maps, and panels of pairs are their parts.
     pub fn mark(&self) -> Mark {
         match self {
             Layer::Xy { mark, .. } => *mark,
+            Layer::Points { .. } if self.is_spread() => Mark::Strip,
             Layer::Points { .. } => Mark::Scatter,
             Layer::Histogram { .. } => Mark::Histogram,
             Layer::Box { .. } => Mark::Box,

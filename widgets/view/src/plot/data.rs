@@ -298,6 +298,7 @@ impl Data {
                 Shape::Rule { is_vertical, .. } => *is_vertical = !*is_vertical,
                 Shape::Span { is_vertical, .. } => *is_vertical = !*is_vertical,
                 Shape::Points { points, .. } => points.iter_mut().for_each(|p| *p = (p.1, turned(p.0))),
+                Shape::ColoredPoints { points, .. } => points.iter_mut().for_each(|p| (p.x, p.y) = (p.y, turned(p.x))),
                 Shape::Area { upper, lower, .. } => {
                     upper.iter_mut().chain(lower).for_each(|p| *p = (p.1, turned(p.0)));
                 }
@@ -305,7 +306,6 @@ impl Data {
                 Shape::Interval { at, .. } => *at = turned(*at),
                 // Other shapes cannot be horizontal.
                 Shape::Line { .. }
-                | Shape::ColoredPoints { .. }
                 | Shape::Candle { .. }
                 | Shape::Hexagons { .. }
                 | Shape::Cell { .. }
@@ -425,12 +425,13 @@ impl Builder {
     /// The position of a category of a layer on the common axis; numbers are unchanged. All categories that are not
     /// drawn have positions after the last drawn one.
     fn place(scale: &Scale, axis: &Axis, value: f64) -> f64 {
-        if scale.kind != AxisScale::Category || axis.scale != AxisScale::Category || !value.is_finite() || value < 0.0 {
-            return value;
-        }
-        let name = axis.categories.get(value.round() as usize);
-        let beyond = scale.categories.len() + 1;
-        name.map_or(value, |n| scale.categories.iter().position(|c| c == n).unwrap_or(beyond) as f64)
+        let both = scale.kind == AxisScale::Category && axis.scale == AxisScale::Category;
+        let is_place = both && value.is_finite() && value > -0.5;
+        // Points may lie between categories.
+        let name = axis.categories.get(value.round() as usize).filter(|_| is_place);
+        let Some(name) = name else { return value };
+        let place = scale.categories.iter().position(|c| c == name).unwrap_or(scale.categories.len() + 1);
+        place as f64 + (value - value.round())
     }
 
     fn x(&mut self, axis: &Axis, value: f64) -> Option<f64> {
@@ -480,6 +481,7 @@ impl Builder {
     fn colored(&mut self, x: &Axis, y: &Axis, layer: &Layer) {
         let Layer::Points { name, xs, ys, colors, sizes, size_range, .. } = layer else { return };
         self.tight = false;
+        self.is_spread |= layer.is_spread();
         let mut points = Vec::with_capacity(xs.len());
         for (i, (px, py)) in xs.iter().zip(ys).enumerate() {
             if let (Some(px), Some(py)) = (self.x(x, *px), self.y(y, *py))

@@ -162,6 +162,7 @@ impl Builder {
 
     pub(super) fn candles(&mut self, candles: &Candles) {
         self.tight = false;
+        self.is_spread |= candles.x.scale == AxisScale::Category;
         let mut places: Vec<f64> = candles.at.iter().filter_map(|at| self.x.position(*at)).collect();
         places.sort_by(f64::total_cmp);
         let closest = places.windows(2).map(|two| two[1] - two[0]).filter(|d| *d > 0.0).fold(f64::INFINITY, f64::min);
