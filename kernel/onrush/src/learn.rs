@@ -10,6 +10,7 @@ mod model;
 mod report;
 mod select;
 mod selectors;
+mod shap;
 mod splitters;
 mod validate;
 
@@ -27,6 +28,7 @@ pub use model::{FittedModel, IntoTarget, Model, Permutations, get_model, load_mo
 pub use report::Report;
 pub use select::*;
 pub use selectors::{RFE, RFECV, SelectFromModel, SequentialFeatureSelector};
+pub use shap::{Shap, ShapOptions, shap_options};
 pub use splitters::*;
 pub use validate::*;
 

@@ -7,6 +7,7 @@ mod map;
 mod values;
 
 pub use annotations::PlotValue;
+pub(crate) use values::of_layer;
 pub use values::{area, bar, box_plot, density, heatmap, hist, line, plot, scatter};
 
 use std::fmt;
@@ -467,6 +468,15 @@ impl Plot {
             session::raise_at(diagnostic, at);
         }
         self
+    }
+
+    pub(crate) fn set_color_map(&mut self, map: ColorMap) {
+        self.style.color_map = Some(map);
+    }
+
+    /// Adds a line below the plot of Rust values.
+    pub(crate) fn add_note(&mut self, note: String) {
+        self.notes.push(note);
     }
 
     fn can_lie(&self) -> bool {

@@ -285,7 +285,7 @@ requests! {
     /// for a file.
     models Model { model: ModelId, what: ModelAsk } => {
         title: |input| input.to_string(),
-        objects: std::iter::once(ObjectMut::Model(model)).chain(what.frame_mut().map(ObjectMut::Frame)).collect(),
+        objects: std::iter::once(ObjectMut::Model(model)).chain(what.frames_mut().map(ObjectMut::Frame)).collect(),
         exprs: vec![],
         effect: if matches!(what, ModelAsk::Save { .. }) { Effect::Writes } else { Effect::Pure },
     };

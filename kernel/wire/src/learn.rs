@@ -338,15 +338,33 @@ pub enum ModelAsk {
     Save { path: String, folder: String },
     /// A frame-level evaluation on rows of `frame`.
     Evaluate { frame: FrameId, what: Evaluation },
+    /// How much each feature moves the output of each row of `frame`.
+    Shap { frame: FrameId, options: ShapRequest },
+}
+
+/// Options of SHAP values.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShapRequest {
+    /// Rows that stand for unknown features. `None`: up to 100 rows of the frame, or all for a linear model. Trees have
+    /// their training rows instead.
+    pub background: Option<FrameId>,
+    /// The class to explain. `None`: the second of two classes, else all.
+    pub class: Option<Value>,
+    /// Calls of the model for each row by permutations. `None`: 500.
+    pub max_evals: Option<usize>,
+    /// The seed of permutations, and of the rows of the background.
+    pub random_state: u32,
 }
 
 impl ModelAsk {
-    /// The frame that is asked about, to be replaced.
-    pub fn frame_mut(&mut self) -> Option<&mut FrameId> {
-        match self {
-            ModelAsk::Evaluate { frame, .. } => Some(frame),
-            ModelAsk::Attribute(_) | ModelAsk::Rows | ModelAsk::Save { .. } => None,
-        }
+    /// The frames that are asked about, to be replaced.
+    pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut FrameId> {
+        let (frame, background) = match self {
+            ModelAsk::Evaluate { frame, .. } => (Some(frame), None),
+            ModelAsk::Shap { frame, options } => (Some(frame), options.background.as_mut()),
+            ModelAsk::Attribute(_) | ModelAsk::Rows | ModelAsk::Save { .. } => (None, None),
+        };
+        frame.into_iter().chain(background)
     }
 }
 

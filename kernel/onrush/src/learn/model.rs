@@ -245,7 +245,7 @@ fn with_rows(model: &Model, frame: &Frame, at: Span) -> Frame {
     joined(frame, &[], &results, at)
 }
 
-fn rows(model: &Model, what: ModelAsk, at: Span) -> RecordBatch {
+pub(super) fn rows(model: &Model, what: ModelAsk, at: Span) -> RecordBatch {
     session::rows_of(&Request::Model { model: model.id(), what }, at)
 }
 
@@ -641,7 +641,7 @@ impl Model {
 }
 
 /// A class that was given as a value.
-fn literal(class: impl ToExpr, what: &str, at: &Span) -> Value {
+pub(super) fn literal(class: impl ToExpr, what: &str, at: &Span) -> Value {
     match class.into_expr().0.into_kind() {
         ExprKind::Literal(value) => value,
         _ => raise(
@@ -689,7 +689,7 @@ pub(super) fn without_alias(expr: onrush_wire::Expr) -> onrush_wire::Expr {
 }
 
 /// A class as the name of its column has it.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Text(text) => text.clone(),
         Value::Boolean(v) => v.to_string(),

@@ -77,7 +77,7 @@ fn bars(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
     }
     let series = Series { name: String::new(), x: (0..bars).map(|i| i as f64).collect(), y };
     let x = Axis { label: String::new(), scale: AxisScale::Category, categories: labelled.names };
-    let mut plot = finished(Layer::Xy { mark: Mark::Bar, x, y: axis(AxisScale::Number), series: vec![series] }, at);
+    let mut plot = of_layer(Layer::Xy { mark: Mark::Bar, x, y: axis(AxisScale::Number), series: vec![series] }, at);
     plot.notes = notes;
     plot
 }
@@ -120,7 +120,7 @@ pub fn hist(values: impl IntoColumn) -> Plot {
     let (values, scale) = numbers(&values.to_array(), "values", &at);
     let values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
     let bins = counted(&values, None, false);
-    let mut plot = finished(Layer::Histogram { x: axis(scale), series: vec![bins] }, at);
+    let mut plot = of_layer(Layer::Histogram { x: axis(scale), series: vec![bins] }, at);
     plot.raw = Some((values, None));
     plot
 }
@@ -129,7 +129,8 @@ fn axis(scale: AxisScale) -> Axis {
     Axis { label: String::new(), scale, categories: Vec::new() }
 }
 
-fn finished(layer: Layer, at: Span) -> Plot {
+/// A plot of a computed layer.
+pub fn of_layer(layer: Layer, at: Span) -> Plot {
     Plot {
         source: Source::Values(vec![layer]),
         style: PlotStyle::default(),
@@ -153,7 +154,7 @@ fn smooth(values: &ArrayRef, at: Span) -> Plot {
         series.push(Series { name: String::new(), x, y });
     }
     let y = Axis { label: "density".to_string(), ..axis(AxisScale::Number) };
-    finished(Layer::Xy { mark: Mark::Density, x: axis(scale), y, series }, at)
+    of_layer(Layer::Xy { mark: Mark::Density, x: axis(scale), y, series }, at)
 }
 
 #[inline(never)]
@@ -165,7 +166,7 @@ fn boxes(labels: &ArrayRef, values: &ArrayRef, at: Span) -> Plot {
         names.iter().zip(groups).filter_map(|(label, list)| statistics::box_of(label.clone(), list, most)).collect();
     notes.extend(statistics::outlier_note(&boxes));
     let x = Axis { label: String::new(), scale: AxisScale::Category, categories: names };
-    let mut plot = finished(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at);
+    let mut plot = of_layer(Layer::Box { x, y: axis(AxisScale::Number), boxes }, at);
     plot.notes = notes;
     plot
 }
@@ -191,7 +192,7 @@ fn cells(rows: Vec<Vec<f64>>, at: Span) -> Plot {
     let values = rows.into_iter().rev().map(|row| row.into_iter().map(|v| v.is_finite().then_some(v)).collect());
     let (x, y) = (named(numbered(width)), named(up));
     let layer = Layer::HeatMap { x, y, values: values.collect(), color_label: String::new(), range: None };
-    finished(layer, at)
+    of_layer(layer, at)
 }
 
 /// Names the series of a layer for the legend.
@@ -217,7 +218,7 @@ fn xy(mark: Mark, xs: &ArrayRef, ys: &ArrayRef, at: Span) -> Plot {
     let (x, x_scale) = numbers(xs, "x values", &at);
     let (y, y_scale) = numbers(ys, "y values", &at);
     let series = vec![Series { name: String::new(), x, y }];
-    finished(Layer::Xy { mark, x: axis(x_scale), y: axis(y_scale), series }, at)
+    of_layer(Layer::Xy { mark, x: axis(x_scale), y: axis(y_scale), series }, at)
 }
 
 fn same_length(a: &ArrayRef, b: &ArrayRef, at: &Span) {

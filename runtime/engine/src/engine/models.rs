@@ -16,7 +16,8 @@ use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
 use onrush_logical::fingerprint;
 use onrush_wire::learn::{
-    EstimatorKind, Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, Spec, Splitter, TrainSizes, info as estimator,
+    EstimatorKind, Evaluation, Fit, Grid, ModelAsk, ModelId, ModelInfo, ShapRequest, Spec, Splitter, TrainSizes,
+    info as estimator,
 };
 use onrush_wire::plan::{Split, SplitPart};
 use onrush_wire::session::{Reply, Request};
@@ -275,7 +276,32 @@ impl Engine {
                 let evaluate = |run: &Run<'_>| onrush_learn::select::evaluate(&model.fitted, &data, what, run);
                 results::table(self.with_threads(task, evaluate)?)?
             }
+            ModelAsk::Shap { frame, options } => self.shap(&model, *frame, options, task)?,
         })))
+    }
+
+    /// The SHAP values of the rows of a frame: see [`onrush_learn::select::Explanation::frame`].
+    fn shap(
+        &self,
+        model: &TrainedModel,
+        frame: FrameId,
+        options: &ShapRequest,
+        task: &TaskHandle,
+    ) -> Result<Table, Diagnostic> {
+        let needs_target = false;
+        let (data, _memory) = self.evaluation(model, frame, needs_target, task)?;
+        let background = match options.background {
+            Some(background) => Some(self.evaluation(model, background, needs_target, task)?),
+            None => None,
+        };
+        let background = background.as_ref().map(|(data, _memory)| data);
+        let options = onrush_learn::select::ShapOptions {
+            class: options.class.clone(),
+            evaluations: options.max_evals,
+            random_state: options.random_state,
+        };
+        let explain = |run: &Run<'_>| onrush_learn::select::shap(&model.fitted, &data, background, &options, run);
+        results::table(self.with_threads(task, explain)?.frame())
     }
 
     /// Trains and scores on folds: a row for each.
