@@ -229,6 +229,26 @@ def test_groups_stay_together(kernel):
     assert kernel.value("LeavePOut::new(2).split(&f, None).len()") == "15"
 
 
+def test_shap_values_sum_to_the_output(kernel):
+    kernel.ok(DIABETES)
+    kernel.ok('let m = HistGradientBoostingRegressor::new().max_iter(20).fit(&diabetes, "target"); let s = m.shap(&diabetes);')
+    assert kernel.value("s.values().columns() == m.feature_names()") == "true"
+    kernel.ok('let sum = s.values().select(x!(sum = bmi + bp + s1 + s2 + s3 + s4 + s5 + s6 + age + sex + {s.base_value()}));')
+    kernel.ok('let both = sum.hstack(&m.predict(&diabetes).select("prediction"));')
+    assert float(kernel.value("both.value::<f64>(x!((sum - prediction).abs().max()))")) < 1e-9
+    assert kernel.value("s.importance().columns()") == '["feature", "importance"]'
+    kernel.ok('let _ = (s.beeswarm(), s.bar(), s.waterfall(3), s.dependence("bmi"), s.dependence_by("bmi", "sex"));')
+    assert "no feature `bmx` was explained" in kernel.fails('s.dependence("bmx")').error_text
+    kernel.ok(IRIS)
+    kernel.ok('let f = RandomForestClassifier::new().n_estimators(5).fit(&iris, "target"); let t = f.shap(&iris);')
+    assert kernel.value("(t.values().height(), t.importance().height(), t.scale())") == '(450, 12, "probability")'
+    assert kernel.value("t.class(1).values().height()") == "150"
+    assert "SHAP values of 3 classes" in kernel.fails("t.beeswarm();").error_text
+    options = "shap_options().class(2).background(&iris.head(20)).max_evals(20)"
+    kernel.ok(f'let g = GaussianNB::new().fit(&iris, "target"); let u = g.shap_with(&iris.head(5), {options});')
+    assert kernel.value("(u.values().height(), u.scale())") == '(5, "probability")'
+
+
 def test_importances_and_curves_take_options(kernel):
     kernel.ok(IRIS)
     kernel.ok('let two = iris.with_columns(x!(kind = if target == 1 { "b" } else { "a" })).drop("target"); let m = GaussianNB::new().fit(&two, "kind");')
