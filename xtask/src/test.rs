@@ -176,8 +176,9 @@ fn run_area(workspace: &Workspace, area: Area, scratch: &Scratch) -> Result<Ran,
         Area::Notebooks => pytest(workspace, scratch, area, &["tests/notebooks", "tests/frames"]),
         Area::Badinput => pytest(workspace, scratch, area, &["tests/badinput"]),
         Area::Session => {
-            graph_check(workspace)?;
-            pytest(workspace, scratch, area, &["tests/session", "tests/graph", "tests/sql", "tests/python"])
+            check_programs(workspace)?;
+            let tests = ["tests/session", "tests/graph", "tests/learn", "tests/sql", "tests/python"];
+            pytest(workspace, scratch, area, &tests)
         }
         Area::Browser => browser(workspace, scratch, "tests/browser", Purpose::Compare),
         Area::Wheel => match wheel::test_in_empty_root(workspace)? {
@@ -232,12 +233,12 @@ pub const CRATES: &[&str] = &[
 /// The device, the CUDA kernels and the worker, on the emulated device: they need neither Arrow nor DataFusion.
 pub const KERNELS: &[&str] = &["onrush-device", "onrush-kernels", "onrush-worker"];
 
-/// Builds the programs that answer NetworkX's tests and random queries, with the product, so that dependencies keep
-/// their features.
-fn graph_check(workspace: &Workspace) -> Result<(), Failure> {
+/// Builds the programs that answer the tests of NetworkX and of scikit-learn and random queries, with the product, so
+/// that dependencies keep their features.
+fn check_programs(workspace: &Workspace) -> Result<(), Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["build", "--bins"]);
-    for package in ["onrush-session", "onrush-jupyter", "onrush-graph-arrow", "onrush-oracle"] {
+    for package in ["onrush-session", "onrush-jupyter", "onrush-graph-arrow", "onrush-learn-check", "onrush-oracle"] {
         cargo.args(["--package", package]);
     }
     process::run("cargo build", &mut cargo)
@@ -391,6 +392,7 @@ fn product_environment(workspace: &Workspace, scratch: &Scratch, area: Area, com
     command
         .env("ONRUSH_BIN", workspace.binary("onrush"))
         .env("ONRUSH_GRAPH_CHECK", workspace.binary("onrush-graph-check"))
+        .env("ONRUSH_LEARN_CHECK", workspace.binary("onrush-learn-check"))
         .env("ONRUSH_RUNTIME_DIR", scratch.path.join(area.name()))
         .env("ONRUSH_TEST_OUTPUTS", outputs)
         .env("PYTHONDONTWRITEBYTECODE", "1")

@@ -35,6 +35,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("onrush-places", &["onrush-frame", "onrush-wire"]),
     ("onrush-dense", &[]),
     ("onrush-learn", &["onrush-dense", "onrush-wire"]),
+    ("onrush-learn-check", &["onrush-learn", "onrush-wire"]),
     ("onrush-graph", &["onrush-device", "onrush-kernels"]),
     ("onrush-graph-arrow", &["onrush-device", "onrush-frame", "onrush-graph", "onrush-kernels", "onrush-wire"]),
     ("onrush-graph-io", &["onrush-files", "onrush-wire"]),
