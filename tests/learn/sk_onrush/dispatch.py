@@ -349,7 +349,8 @@ class Frame:
         return values
 
     def array(self):
-        return self.vector() if len(self.numbers()) == 1 else self.matrix()
+        numbers = self.numbers()
+        return numbers[0] if len(numbers) == 1 else np.column_stack(numbers) if numbers else np.empty(0)
 
 
 # The patches.

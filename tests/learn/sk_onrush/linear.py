@@ -23,12 +23,28 @@ class Linear(Adapter):
 
     def fitted(self, estimator, found, model, X, y, classes):
         known = super().fitted(estimator, found, model, X, y, classes)
-        return {name: v.array() if isinstance(v, Frame) else v for name, v in known.items()}
+        known = {name: v.array() if isinstance(v, Frame) else v for name, v in known.items()}
+        if isinstance(known.get("intercept_"), float):
+            known["intercept_"] = np.float64(known["intercept_"]) if estimator.fit_intercept else 0.0
+        return known
 
 
 class Ridge(Linear):
-    def fitted(self, *args):
-        return super().fitted(*args) | {"n_iter_": None, "solver_": "cholesky"}
+    def params(self, estimator, classes):
+        # scikit-learn refuses a solver that has no such constraint.
+        if estimator.positive and estimator.solver not in ("auto", "lbfgs"):
+            raise Refused("parameter", "solver")
+        if estimator.solver == "lbfgs" and not estimator.positive:
+            raise Refused("parameter", "solver")
+        return super().params(estimator, classes)
+
+    def fitted(self, estimator, *args):
+        return super().fitted(estimator, *args) | {"n_iter_": None, "solver_": solver(estimator)}
+
+
+def solver(estimator):
+    """The attribute names a solver; ours is another one."""
+    return "cholesky" if estimator.solver == "auto" else estimator.solver
 
 
 class RandomOrder(Linear):
@@ -139,7 +155,8 @@ class RidgeClassifier(LinearClassifier):
         return codes, classes
 
     def fitted(self, *args):
-        return super().fitted(*args) | {"_label_binarizer": self.binarizer, "n_iter_": None, "solver_": "cholesky"}
+        own = {"_label_binarizer": self.binarizer, "n_iter_": None, "solver_": solver(args[0])}
+        return super().fitted(*args) | own
 
 
 class Stochastic(LinearClassifier):

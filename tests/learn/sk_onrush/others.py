@@ -228,13 +228,21 @@ class Bayes(Adapter):
         return known
 
 
+class SmoothBayes(Bayes):
+    def params(self, estimator, classes):
+        # scikit-learn warns about it.
+        if np.min(estimator.alpha) < 1e-10:
+            raise Refused("parameter", "alpha")
+        return super().params(estimator, classes)
+
+
 class GaussianBayes(Bayes):
     def fitted(self, estimator, found, model, X, y, classes):
         known = super().fitted(estimator, found, model, X, y, classes)
         return known | {"epsilon_": estimator.var_smoothing * X.var(axis=0).max()}
 
 
-class CategoricalBayes(Bayes):
+class CategoricalBayes(SmoothBayes):
     def fitted(self, estimator, found, model, X, y, classes):
         known = {}
         known["n_categories_"] = found["n_categories"].array().astype(np.int64)
@@ -267,6 +275,7 @@ class Pca(Adapter):
 class Discriminant(Adapter):
     methods = ("predict", "predict_proba", "decision_function", "transform")
     seeded = False
+    keeps_float32 = True
 
     def params(self, estimator, classes):
         if estimator.covariance_estimator is not None:
@@ -281,9 +290,13 @@ class Discriminant(Adapter):
         width = X.shape[1]
         for name in ("coef_", "means_"):
             known[name] = row_major(known[name].reshape(-1, width))
+        if estimator.solver == "lsqr":
+            for name in ("scalings_", "xbar_", "explained_variance_ratio_"):
+                known.pop(name, None)
         if "scalings_" in known:
             known["scalings_"] = known["scalings_"].reshape(width, -1)
-            known["_max_components"] = estimator.n_components or min(len(classes) - 1, width)
+            most = min(len(classes) - 1, width)
+            known["_max_components"] = min(estimator.n_components or most, most)
             known["_n_features_out"] = known["_max_components"]
         return known
 
@@ -390,9 +403,9 @@ ADAPTERS = {
     "KNeighborsClassifier": Neighbors,
     "KNeighborsRegressor": Neighbors,
     "GaussianNB": GaussianBayes,
-    "MultinomialNB": Bayes,
-    "BernoulliNB": Bayes,
-    "ComplementNB": Bayes,
+    "MultinomialNB": SmoothBayes,
+    "BernoulliNB": SmoothBayes,
+    "ComplementNB": SmoothBayes,
     "CategoricalNB": CategoricalBayes,
     "PCA": Pca,
     "TruncatedSVD": Pca,

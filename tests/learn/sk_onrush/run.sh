@@ -6,6 +6,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 export ONRUSH_LEARN_CHECK=${ONRUSH_LEARN_CHECK:-$HOME/.cache/onrush/target/debug/onrush-learn-check}
 export PYTHONPATH=$here/..${PYTHONPATH:+:$PYTHONPATH}
+# The data are small: threads of BLAS would only wait for one another.
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
 modules=() rest=()
 while (($#)); do
   case $1 in
