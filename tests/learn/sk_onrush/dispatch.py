@@ -19,7 +19,7 @@ from .engine import OnrushError, Refused
 
 # Parameters that say how a result is reached, not what it is.
 HOW = {"n_jobs", "verbose", "copy", "copy_X", "copy_X_train", "cache_size", "precompute", "warm_start", "algorithm",
-       "leaf_size", "shrinking", "sparse_output", "verbose_interval", "batch_size_"}
+       "leaf_size", "shrinking", "verbose_interval"}
 
 
 class Counts:
@@ -90,6 +90,8 @@ class Adapter:
     properties = ()
     # Whether scikit-learn keeps 32-bit floats.
     keeps_float32 = False
+    # Whether its attributes are 32-bit, too.
+    float32_attributes = True
     # Whether the seed matters.
     seeded = True
     # Least number of rows and features that scikit-learn's check takes.
@@ -132,14 +134,19 @@ class Adapter:
                 if name in HOW or name in self.ignored or same(value, default):
                     continue
                 raise Refused("parameter", name)
-            if same(value, default) and default == self.table[ours]:
+            if same(value, default) and (default == self.table[ours] or default in ("deprecated", "warn")):
+                continue
+            # `None` is no penalty; without one there are no shares of it.
+            if value is None and name == "l1_ratio":
                 continue
             found[ours] = self.param(name, value)
         return found
 
     def param(self, name, value):
-        if name in ("max_iter",) and value == -1:
+        if name == "max_iter" and value == -1:
             return None
+        if name == "penalty" and value is None:
+            return "none"
         if callable(value):
             raise Refused("a function as a parameter", name)
         return engine.plain(value)
@@ -201,7 +208,7 @@ class Adapter:
         known = self.fitted(estimator, found, model, X, y, classes)
         if classes is not None:
             known["classes_"] = classes
-        if self.keeps_float32 and dtype == np.float32:
+        if self.keeps_float32 and self.float32_attributes and dtype == np.float32:
             known = {name: as_float32(value) for name, value in known.items()}
         return Handle(model, known, dict(estimator.get_params(deep=False)), names, dtype), answer
 
@@ -323,7 +330,7 @@ def value(attribute):
     if "int" in attribute:
         return attribute["int"]
     if "float" in attribute:
-        return float(attribute["float"][0]["values"][0])
+        return attribute["float"][0]["values"][0]
     if "strs" in attribute:
         return np.array(attribute["strs"])
     return Frame(attribute["frame"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import validate_data
 
 from . import engine
@@ -18,12 +19,14 @@ class Values:
 
     def __init__(self, values):
         self.missing = None
+        self.has_missing = False
+        self.given = {}
         if values.dtype.kind in "iufb":
             self.kind, self.values = "number", values.astype(np.float64)
             if np.isinf(self.values).any():
                 raise Refused("input", "infinite")
             if np.isnan(self.values).any():
-                self.missing = np.nan
+                self.missing, self.has_missing = np.nan, True
             return
         if values.dtype.kind not in "OU":
             raise Refused("input", str(values.dtype))
@@ -31,7 +34,9 @@ class Values:
         if any(value is None for value in gone) and any(value is not None for value in gone):
             raise Refused("input", "None and NaN")
         if gone:
-            self.missing = gone[0]
+            self.missing, self.has_missing = gone[0], True
+        if gone and "nan" in values:
+            raise Refused("input", "the string nan and a missing value")
         there = [value for value in values if not is_missing(value)]
         if all(isinstance(value, str) for value in there) and there:
             self.kind = "string"
@@ -39,6 +44,9 @@ class Values:
         elif all(isinstance(value, int | float | np.number) for value in there):
             self.kind = "number"
             self.values = np.array([np.nan if is_missing(v) else float(v) for v in values])
+            if any(isinstance(v, int) and int(float(v)) != v for v in there):
+                raise Refused("input", "large integers")
+            self.given = {float(v): v for v in there}
         else:
             raise Refused("input", "mixed types")
 
@@ -128,10 +136,12 @@ class Encoder(Adapter):
             ours = category[feature == name]
             values = []
             for value in ours:
-                if value == "nan" and column.missing is not None or (column.missing is None and value == "null"):
+                if value == "nan" and column.has_missing:
                     values.append(column.missing)
+                elif column.kind == "number":
+                    values.append(column.given.get(float(value), float(value)))
                 else:
-                    values.append(float(value) if column.kind == "number" else str(value))
+                    values.append(str(value))
             made = np.empty(len(values), dtype=theirs.dtype)
             made[:] = values
             found.append(made)
@@ -154,6 +164,9 @@ class Encoder(Adapter):
         return self.output(estimator, found)
 
     def output(self, estimator, found):
+        is_sparse = getattr(estimator, "sparse_output", False)
+        if is_sparse and _get_output_config("transform", estimator)["dense"] != "default":
+            raise Refused("sparse output")
         found = found.astype(estimator.dtype)
         return sparse.csr_matrix(found) if getattr(estimator, "sparse_output", False) else found
 

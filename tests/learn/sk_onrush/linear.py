@@ -24,8 +24,8 @@ class Linear(Adapter):
     def fitted(self, estimator, found, model, X, y, classes):
         known = super().fitted(estimator, found, model, X, y, classes)
         known = {name: v.array() if isinstance(v, Frame) else v for name, v in known.items()}
-        if isinstance(known.get("intercept_"), float):
-            known["intercept_"] = np.float64(known["intercept_"]) if estimator.fit_intercept else 0.0
+        if not estimator.fit_intercept:
+            known["intercept_"] = 0.0
         return known
 
 
@@ -55,7 +55,7 @@ class RandomOrder(Linear):
     def params(self, estimator, classes):
         # scikit-learn takes features in random order by numbers that we do not have.
         found = super().params(estimator, classes)
-        if estimator.alpha == 0.0 and hasattr(estimator, "alpha"):
+        if found.get("alpha") == 0.0:
             raise Refused("parameter", "alpha=0")
         return found
 
@@ -121,12 +121,19 @@ class LinearClassifier(Adapter):
                 known[name] = rows_of(array, X.shape[1])
             elif isinstance(array, Frame):
                 known[name] = array.array()
-        if not getattr(estimator, "fit_intercept", True) and known["intercept_"].ndim == 0:
-            known["intercept_"] = np.zeros(1)
+        known["intercept_"] = np.atleast_1d(known["intercept_"])
         return known
 
 
 class Logistic(LinearClassifier):
+    def params(self, estimator, classes):
+        # scikit-learn warns about it.
+        if estimator.penalty != "deprecated":
+            raise Refused("parameter", "penalty")
+        if estimator.C == np.inf and estimator.l1_ratio:
+            raise Refused("parameter", "l1_ratio")
+        return super().params(estimator, classes)
+
     def fitted(self, *args):
         known = super().fitted(*args)
         return known | {"n_iter_": np.array([known["n_iter_"]], dtype=np.int32)}
@@ -162,7 +169,6 @@ class RidgeClassifier(LinearClassifier):
 class Stochastic(LinearClassifier):
     """SGD and relatives: the seed matters, and the stream is scikit-learn's."""
 
-    keeps_float32 = False
     seeded = True
     attributes = {"t": "t_"}
 

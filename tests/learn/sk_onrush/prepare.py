@@ -18,13 +18,17 @@ class Transformer(Adapter):
 class Scaler(Transformer):
     keeps_float32 = True
 
+    def __init__(self, cls, entry):
+        super().__init__(cls, entry)
+        self.float32_attributes = self.name != "StandardScaler"
+
     def fitted(self, estimator, found, model, X, y, classes):
         known = super().fitted(estimator, found, model, X, y, classes)
         if self.name in ("MinMaxScaler", "MaxAbsScaler"):
             known["n_samples_seen_"] = len(X)
         if self.name == "StandardScaler":
             seen = known["n_samples_seen_"]
-            whole = int(seen[0]) if float(seen[0]).is_integer() else seen[0]
+            whole = np.int64(seen[0]) if float(seen[0]).is_integer() else seen[0]
             known["n_samples_seen_"] = whole if (seen == seen[0]).all() else seen.astype(np.int64)
             for name, wanted in (("scale_", estimator.with_std), ("var_", estimator.with_std)):
                 if not wanted:
@@ -66,6 +70,9 @@ class Imputer(Transformer):
 
 
 class Bins(Transformer):
+    keeps_float32 = True
+    float32_attributes = False
+
     def params(self, estimator, classes):
         if estimator.dtype not in (None, np.float64):
             raise Refused("parameter", "dtype")
@@ -94,7 +101,6 @@ class Bins(Transformer):
 class Polynomial(Transformer):
     methods = ("transform",)
     keeps_float32 = True
-    ignored = ("order",)
 
     def fitted(self, estimator, found, model, X, y, classes):
         degree = estimator.degree
@@ -107,6 +113,11 @@ class Polynomial(Transformer):
 class Power(Transformer):
     keeps_float32 = True
     fit_methods = ("fit", "fit_transform")
+
+    def params(self, estimator, classes):
+        if not estimator.copy:
+            raise Refused("parameter", "copy")
+        return super().params(estimator, classes)
 
     def result(self, estimator, handle, answer, name, given):
         return estimator.transform(given["X"])
@@ -134,7 +145,6 @@ class Variance(Transformer):
 
 class Splines(Transformer):
     methods = ("transform",)
-    ignored = ("order", "handle_missing")
 
     def params(self, estimator, classes):
         if not isinstance(estimator.knots, str):

@@ -151,11 +151,13 @@ impl Directions {
 
     /// The covariance of the coefficients, row after row.
     fn covariance(&self, width: usize, alpha: f64, lambda: f64) -> Vec<f64> {
-        // Directions without data have the variance of the prior.
+        // Directions without data have the variance of the prior. If there are none, the prior is not added and then
+        // subtracted: it can be larger by many orders of magnitude.
+        let prior = if self.s.len() < width { 1.0 / lambda } else { 0.0 };
         let mut out = vec![0.0; width * width];
-        (0..width).for_each(|j| out[j * width + j] = 1.0 / lambda);
+        (0..width).for_each(|j| out[j * width + j] = prior);
         for (k, s) in self.s.iter().enumerate() {
-            let less = 1.0 / (alpha * s * s + lambda) - 1.0 / lambda;
+            let less = 1.0 / (alpha * s * s + lambda) - prior;
             let v = self.v.column(k);
             for (row, a) in out.chunks_exact_mut(width).zip(v) {
                 row.iter_mut().zip(v).for_each(|(o, b)| *o += less * a * b);

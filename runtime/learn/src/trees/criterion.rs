@@ -10,6 +10,9 @@ pub enum Criterion {
     Poisson,
 }
 
+/// The sum of a target up to which it is 0: the sum of one side is a difference of sums, which is rounded.
+const NO_TARGET: f64 = 10.0 * f64::EPSILON;
+
 /// The target of a row as it is added to a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Item {
@@ -49,7 +52,7 @@ impl Target {
                 sums.iter().filter(|s| **s > 0.0).map(|s| s * (s / weight).log2()).sum()
             }
             Criterion::SquaredError => sums[1] * sums[1] / sums[0],
-            Criterion::Poisson if sums[1] > 0.0 => sums[1] * (sums[1] / sums[0]).ln(),
+            Criterion::Poisson if sums[1] > NO_TARGET => sums[1] * (sums[1] / sums[0]).ln(),
             Criterion::Poisson => f64::NEG_INFINITY,
         }
     }

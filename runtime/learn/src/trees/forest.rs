@@ -186,6 +186,16 @@ pub fn fit(params: &TreeParams, data: &Data, run: &Run<'_>) -> Result<Forest, Er
         Some(ensemble) => draws(ensemble, data.rows, weight.as_deref())?,
         None => None,
     };
+    // Rows of weight 0 set no thresholds.
+    let kept;
+    let (data, weight) = match weight {
+        Some(weight) if single && weight.contains(&0.0) => {
+            let rows: Vec<usize> = (0..data.rows).filter(|row| weight[*row] > 0.0).collect();
+            kept = data.take(&rows);
+            (&kept, Some(rows.iter().map(|row| weight[*row]).collect()))
+        }
+        weight => (data, weight),
+    };
     let count = params.ensemble.as_ref().map_or(1, |ensemble| ensemble.n_estimators);
     let seed = params::seed(params.random_state);
     run.stage("binning features");

@@ -1,11 +1,11 @@
 //! Generalized linear models, robust and Bayesian regression and the ridge classifier compared with scikit-learn 1.9
 //! (`tests/learn/expect_glm.py`).
 
-use onrush_learn::{Attribute, Data, FittedModel, Link, Param, Run, Spec, Values, save};
+use onrush_learn::{Attribute, Column, Data, FittedModel, Link, Param, Run, Spec, Values, save};
 use serde_json::Value;
 
 use crate::neural::{last, param, scaled, strided, weights};
-use crate::support::{assert_close, classification, expected, fit, numbers, regression};
+use crate::support::{assert_close, attribute, classification, expected, fit, numbers, regression};
 
 fn spec(case: &Value) -> Spec {
     let mut spec = Spec::new(case["estimator"].as_str().unwrap());
@@ -117,6 +117,26 @@ fn targets_outside_of_a_domain_are_named() {
     assert!(message.starts_with("the mean of the target `target` is 0: a logarithmic link"), "{message}");
     let message = error(&Spec::new("TweedieRegressor").with("power", 0.5), |y| y);
     assert_eq!(message, "`power` is 0.5: no distribution has a power between 0 and 1");
+}
+
+/// By its definition: the covariance times `lambda I + alpha X'X` is the identity.
+#[test]
+fn the_covariance_of_a_target_without_noise_is_exact() {
+    let x = |i: usize, j: usize| ((i * 7 + j * 13 + i * j) as f64 * 0.61).sin();
+    let columns = (0..3).map(|j| Column::number(format!("x{j}"), (0..12).map(|i| x(i, j)).collect())).collect();
+    let y = (0..12).map(|i| 3.0 * x(i, 0) - x(i, 1) + 2.0 * x(i, 2)).collect();
+    let data = Data { y, target: "y".to_string(), ..Data::new(columns) };
+    let fitted = fit(&Spec::new("BayesianRidge").with("fit_intercept", false), &data);
+    let (alpha, lambda) = (attribute(&fitted, "alpha")[0], attribute(&fitted, "lambda")[0]);
+    let Some(Attribute::Frame(columns)) = fitted.attribute("sigma") else { panic!("no covariance") };
+    let sigma: Vec<&Vec<f64>> =
+        columns.iter().filter_map(|(_, v)| if let Values::Floats(v) = v { Some(v) } else { None }).collect();
+    let gram = |j: usize, k: usize| alpha * (0..12).map(|i| x(i, j) * x(i, k)).sum::<f64>();
+    let product =
+        |row: usize, k: usize| (0..3).map(|j| sigma[j][row] * (gram(j, k) + if j == k { lambda } else { 0.0 })).sum();
+    let found: Vec<f64> = (0..9).map(|cell| product(cell / 3, cell % 3)).collect();
+    assert!(alpha / lambda > 1e5, "the noise is small: {alpha} {lambda}");
+    assert_close(&found, &[1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], 1e-10, "the identity");
 }
 
 #[test]

@@ -273,6 +273,28 @@ fn a_weight_of_two_is_a_row_twice() {
     assert_close(&everything(&other, &data)[0], &everything(&one, &data)[0], 1e-12, "predictions");
 }
 
+/// As in scikit-learn's `test_sample_weight_non_uniform`.
+#[test]
+fn a_row_of_weight_zero_is_no_row_of_a_tree() {
+    let all = regression("diabetes");
+    let odd = all.take(&(0..all.rows).filter(|row| row % 2 == 1).collect::<Vec<usize>>());
+    let weighted = Data { weight: Some((0..all.rows).map(|row| (row % 2) as f64).collect()), ..all.clone() };
+    let spec = Spec::new("DecisionTreeRegressor").with("max_depth", 5);
+    assert_eq!(predicted(&fit(&spec, &weighted), &all), predicted(&fit(&spec, &odd), &all));
+}
+
+/// As in scikit-learn's `test_poisson_zero_nodes`: a mean of 0 is outside of the domain.
+#[test]
+fn a_leaf_of_the_poisson_criterion_is_above_zero() {
+    let x = |i: usize, j: usize| ((i * 31 + j * 17 + i * i * (j + 3)) as f64 * 0.37).sin();
+    let columns = (0..4).map(|j| Column::number(format!("x{j}"), (0..300).map(|i| x(i, j)).collect())).collect();
+    let y = (0..300).map(|i| if i % 3 == 0 { 0.1 * (x(i, 0) + 2.0).exp() } else { 0.0 }).collect();
+    let data = Data { y, target: "y".to_string(), ..Data::new(columns) };
+    let fitted = fit(&Spec::new("DecisionTreeRegressor").with("criterion", "poisson"), &data);
+    let least = predicted(&fitted, &data).into_iter().fold(f64::INFINITY, f64::min);
+    assert!(least > 1e-6, "the least prediction is {least}");
+}
+
 #[test]
 fn constraints_hold_over_the_range_of_a_feature() {
     let all = expected("trees.json");
