@@ -1,6 +1,5 @@
 //! The data of a training: columns of numbers, with names.
 
-pub mod categories;
 pub mod products;
 pub mod sparse;
 pub mod values;

@@ -2,9 +2,10 @@
 
 use onrush_wire::learn::{Grid, Param, Spec, Splitter, TrainSizes};
 
+use crate::categories;
 use crate::check;
 use crate::compose;
-use crate::data::{Data, categories};
+use crate::data::Data;
 use crate::error::{Error, ErrorKind};
 use crate::estimators::{Any, Candidate, FittedModel, search_column, trained};
 use crate::model::{Output, Values};

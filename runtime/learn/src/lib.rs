@@ -7,6 +7,7 @@
 //! Everything repeats: sums are in a fixed order on any number of threads, and random numbers come from a seed
 //! (`random.rs`). Knows no Arrow, no DataFusion and no session.
 
+mod categories;
 pub mod check;
 mod cluster;
 pub mod compose;

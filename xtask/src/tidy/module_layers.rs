@@ -602,6 +602,7 @@ pub const LAYERS: &[Layers] = &[
             "sums",
             "data",
             "check",
+            "categories",
             "explain",
             "metrics",
             "model",

@@ -84,7 +84,7 @@ impl Model {
     ///
     /// Forests are explained by their values or probabilities, boosted trees by their margins, both exactly (TreeSHAP
     /// with the training rows as the background). Linear models are explained by their scores, other models by
-    /// permutations (`shap.PermutationExplainer`). The last step of a pipeline is explained on the columns that it gets.
+    /// permutations (`shap.PermutationExplainer`). The last step of a pipeline is explained on the columns it gets.
     ///
     /// Raises if a feature is missing, or the model predicts nothing. Raises for trees of a file that does not say how
     /// many training rows each leaf had.
@@ -277,8 +277,8 @@ impl Shap {
         all
     }
 
-    /// Features and the mean size of their SHAP values, the largest first: `feature`, `importance`. Several classes have
-    /// rows for each, with its name in a column `class`.
+    /// Features and the mean size of their SHAP values, the largest first: `feature`, `importance`. Several classes
+    /// have rows for each, with its name in a column `class`.
     #[track_caller]
     pub fn importance(&self) -> Frame {
         self.sized(self.features.len(), here("importance"))
@@ -318,9 +318,9 @@ impl Shap {
         bars.horizontal().order(order).x_label("mean size of the SHAP values")
     }
 
-    /// A point for each row and feature at its SHAP value: the 20 features that move the output most, the first one on
-    /// top, and 2,000 rows at most. The colour is the value of the feature, from low to high; strings are grey. Raises
-    /// if there are several classes.
+    /// A point for each row and feature at its SHAP value. It has the 20 features that move the output most, the first
+    /// one on top, and 2,000 rows at most. The colour is the value of the feature, from low to high; strings are grey.
+    /// Raises if there are several classes.
     #[track_caller]
     pub fn beeswarm(&self) -> Plot {
         let at = here("beeswarm");

@@ -216,8 +216,8 @@ macro_rules! cluster_estimators {
                 bisecting_strategy: Str = "biggest_inertia", OneOf(&["biggest_inertia", "largest_cluster"]);
             } -> { cluster_centers: Frame, labels: Frame, inertia: Float }
 
-            /// Small clusters from one pass over the rows, which are then clustered by Ward's linkage. `transform` gives
-            /// the columns `birch0` and so on, the distances to the small clusters.
+            /// Small clusters from one pass over the rows, which are then clustered by Ward's linkage. `transform`
+            /// gives the columns `birch0` and so on, the distances to the small clusters.
             Birch: Clusterer [] {
                 /// Largest radius of a small cluster.
                 threshold: Float = 0.5, AtLeast(0.0);
@@ -265,7 +265,8 @@ macro_rules! cluster_estimators {
                 xi: Float = 0.05, Within(0.0, 1.0);
                 /// Whether clusters of `xi` end with rows that are reached from inside.
                 predecessor_correction: Bool = true, Any;
-                /// Least number of rows of a cluster of `xi`: an integer, or a share of the rows. None is `min_samples`.
+                /// Least number of rows of a cluster of `xi`: an integer, or a share of the rows. None is
+                /// `min_samples`.
                 min_cluster_size: Any = None, Any;
                 /// Kept for scikit-learn's signature. The search is exact.
                 algorithm: Str = "auto", OneOf(&["auto", "ball_tree", "kd_tree", "brute"]);

@@ -103,7 +103,7 @@ macro_rules! decomposition_estimators {
                 random_state: Int = None, Within(0.0, 4294967295.0);
             } -> { components: Frame, mixing: Frame, mean: Frame, whitening: Frame, n_iter: Int }
 
-            /// Factor analysis: features are sums of normal factors and noise with a variance of its own for each
+            /// Factor analysis: features are sums of normal factors and noise with a separate variance for each
             /// feature.
             FactorAnalysis: Transformer [] {
                 /// Number of factors. None is the number of features.

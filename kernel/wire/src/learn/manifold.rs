@@ -115,8 +115,8 @@ macro_rules! manifold_estimators {
                 metric: Str = "euclidean", OneOf(&["euclidean", "l2", "manhattan", "l1", "cityblock", "chebyshev"]);
             } -> { embedding: Frame, eigenvalues: Frame }
 
-            /// Spectral embedding (Laplacian eigenmaps): eigenvectors of a graph of similar rows. It places its training
-            /// rows alone: `fit_transform` gives them.
+            /// Spectral embedding (Laplacian eigenmaps): eigenvectors of a graph of similar rows. It places its
+            /// training rows alone: `fit_transform` gives them.
             SpectralEmbedding: Transformer [] {
                 /// Number of columns of the result.
                 n_components: Int = 2, AtLeast(1.0);

@@ -22,8 +22,8 @@ macro_rules! select_estimators {
                 /// How many trainings run at the same time, -1 for one on each thread. Without a number, as many as
                 /// there are threads for up to 20,000 rows, else one. Results do not depend on it.
                 n_jobs: Any = None, Any;
-                /// The file of the study. Each complete trial is a line of it, and a search of the same estimator,
-                /// values, folds and rows continues with the trials that are there.
+                /// The file of the study. Each complete trial is a line of it. A search of the same estimator, values,
+                /// folds and rows continues with the trials that are there.
                 study: Str = None, Any;
             } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
 
@@ -48,8 +48,8 @@ macro_rules! select_estimators {
                 /// How many trainings run at the same time, -1 for one on each thread. Without a number, as many as
                 /// there are threads for up to 20,000 rows, else one. Results do not depend on it.
                 n_jobs: Any = None, Any;
-                /// The file of the study. Each complete trial is a line of it, and a search of the same estimator,
-                /// values, folds and rows continues with the trials that are there.
+                /// The file of the study. Each complete trial is a line of it. A search of the same estimator, values,
+                /// folds and rows continues with the trials that are there.
                 study: Str = None, Any;
             } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
 
@@ -81,8 +81,8 @@ macro_rules! select_estimators {
                 /// How many trainings run at the same time, -1 for one on each thread. Without a number, as many as
                 /// there are threads for up to 20,000 rows, else one. Results do not depend on it.
                 n_jobs: Any = None, Any;
-                /// The file of the study. Each complete trial is a line of it, and a search of the same estimator,
-                /// values, folds and rows continues with the trials that are there.
+                /// The file of the study. Each complete trial is a line of it. A search of the same estimator, values,
+                /// folds and rows continues with the trials that are there.
                 study: Str = None, Any;
             } -> { results: Frame, best_score: Float, best_index: Int, best_params: Frame }
 

@@ -13,7 +13,7 @@ use crate::stored::StoredAttributes;
 use crate::tensor::Tensor;
 
 /// Rows in the order in which they are reached.
-struct Reached {
+struct Reachability {
     ordering: Vec<usize>,
     /// For each row the distance to its `min_samples`-th neighbour, itself included.
     core: Vec<f64>,
@@ -34,7 +34,7 @@ pub fn fit(params: &params::OPTICS, data: &Data, run: &Run<'_>) -> Result<Cluste
         given => size("min_cluster_size", given, n)?,
     };
     let max_eps = params.max_eps.unwrap_or(f64::INFINITY);
-    let reached = Reached::new(data, samples, max_eps, Metric::of(&params.metric, params.p), run)?;
+    let reached = Reachability::new(data, samples, max_eps, Metric::of(&params.metric, params.p), run)?;
     let mut attributes = StoredAttributes::default();
     let labels = match params.cluster_method.as_str() {
         "dbscan" => {
@@ -91,7 +91,7 @@ fn rounded(distance: f64) -> f64 {
     if scaled.is_finite() { scaled.round_ties_even() / DIGITS } else { distance }
 }
 
-impl Reached {
+impl Reachability {
     fn new(data: &Data, samples: usize, max_eps: f64, metric: Metric, run: &Run<'_>) -> Result<Self, Error> {
         let (n, width) = (data.rows, data.width());
         let points = data.row_major();
@@ -128,7 +128,7 @@ impl Reached {
                 }
             }
         }
-        Ok(Reached { ordering, core, reachability, predecessor })
+        Ok(Reachability { ordering, core, reachability, predecessor })
     }
 
     /// The clusters of DBSCAN with this radius.
@@ -161,7 +161,7 @@ struct Steep {
 }
 
 impl<'a> Plot<'a> {
-    fn new(reached: &'a Reached) -> Self {
+    fn new(reached: &'a Reachability) -> Self {
         let ordering = &reached.ordering;
         let values = ordering.iter().map(|row| reached.reachability[*row]).chain([f64::INFINITY]).collect();
         let predecessor = ordering.iter().map(|row| reached.predecessor[*row]).collect();

@@ -13,7 +13,7 @@ use crate::stored::StoredAttributes;
 use crate::tensor::Tensor;
 
 /// The rows so far.
-struct Seen {
+struct RowsSoFar {
     rows: usize,
     mean: Vec<f64>,
     var: Vec<f64>,
@@ -42,7 +42,7 @@ pub fn fit(params: &params::IncrementalPCA, data: &Data, run: &Run<'_>) -> Resul
         );
         return Err(Error::new(ErrorKind::Parameter, message).help("set `batch_size` to a larger number"));
     }
-    let mut seen: Option<Seen> = None;
+    let mut seen: Option<RowsSoFar> = None;
     for batch in &batches {
         run.check(|| format!("{} of {n} rows", batch.start))?;
         (run.steps)(batch.start as u64, n as u64);
@@ -91,7 +91,7 @@ fn batches(n: usize, size: usize, least: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 /// The components after one more batch.
-fn step(seen: Option<Seen>, data: &Data, batch: std::ops::Range<usize>, count: usize) -> Result<Seen, Error> {
+fn step(seen: Option<RowsSoFar>, data: &Data, batch: std::ops::Range<usize>, count: usize) -> Result<RowsSoFar, Error> {
     let (rows, d) = (batch.len(), data.width());
     let values = |j: usize| &data.features[j].values[batch.clone()];
     let own: Vec<f64> = (0..d).map(|j| values(j).iter().sum::<f64>() / rows as f64).collect();
@@ -127,7 +127,7 @@ fn step(seen: Option<Seen>, data: &Data, batch: std::ops::Range<usize>, count: u
         true => 0.0,
         false => variance[count..].iter().sum::<f64>() / (variance.len() - count) as f64,
     };
-    Ok(Seen {
+    Ok(RowsSoFar {
         rows: total,
         mean,
         var,

@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 use crate::trees::bins::{BinnedData, bin};
 use crate::trees::criterion::{Criterion, Item, Target};
 use crate::trees::forest::{max_features, rows_or_share};
-use crate::trees::grow::{GrownTree, Plan, Rows, grow};
+use crate::trees::grow::{GrownTree, Plan, TreeRows, grow};
 use crate::trees::tree::{Node, Tree, Trees};
 
 params::shared! {
@@ -257,7 +257,7 @@ impl<'a> Boosting<'a> {
             return Err(Error::new(ErrorKind::Weight, "all rows of a sample have the weight 0")
                 .help("set a larger `subsample`"));
         }
-        let rows = Rows {
+        let rows = TreeRows {
             rows,
             items,
             y: gradient,

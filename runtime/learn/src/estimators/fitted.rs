@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Any;
 use super::inside::fields;
+use crate::categories;
 use crate::check;
 use crate::data::sparse::Sparse;
-use crate::data::{Column, Data, Kind, categories};
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Attribute, Field, Model, Role, codes, missing};
 use crate::neighbors::{self, Neighbors};

@@ -130,8 +130,8 @@ impl Search {
         means.iter().map(|mean| rank(mean) as i64 + 1).collect()
     }
 
-    /// The complete trial with the best mean, the first of equal ones. A successive halving has it in the last iteration
-    /// that was not stopped. `None` if no trial is complete.
+    /// The complete trial with the best mean, the first of equal ones. A successive halving has it in the last
+    /// iteration that was not stopped. `None` if no trial is complete.
     pub(crate) fn best_of_last_round(&self) -> Option<usize> {
         let ranks = self.ranks();
         let best = |round: Option<usize>| {

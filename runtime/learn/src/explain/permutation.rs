@@ -1,6 +1,7 @@
-//! SHAP values of any model by random orders of its features, each walked forwards and backwards
-//! (`shap.PermutationExplainer`; antithetic sampling of Mitchell, Cooper, Frank and Holmes 2022). Unknown features have
-//! the values of background rows, over which the outputs are averaged.
+//! SHAP values of any model by random orders of its features (`shap.PermutationExplainer`).
+//!
+//! Each order is walked forwards and backwards: the antithetic sampling of Mitchell, Cooper, Frank and Holmes 2022.
+//! Unknown features have the values of background rows, over which the outputs are averaged.
 
 use rayon::prelude::*;
 
@@ -81,8 +82,8 @@ fn varies(data: &Data, background: &Data, row: usize, feature: usize) -> bool {
     background.features[feature].values.iter().any(|other| *other != value && !(other.is_nan() && value.is_nan()))
 }
 
-/// The background rows with the features of an order set to those of a row, one after the other, and then back again:
-/// copies of the background rows after each step but the last one.
+/// Copies of the background rows, one for each step but the last. The features of an order are set to those of a row,
+/// one after the other, and then set back.
 fn masked(data: &Data, background: &Data, row: usize, order: &[usize]) -> Data {
     let (n, copies) = (order.len(), 2 * order.len() - 1);
     let column = |(j, known): (usize, &Column)| {

@@ -1,15 +1,15 @@
-//! Exact SHAP values of a tree with the path-dependent expectations of TreeSHAP (Lundberg et al. 2020, "From local
-//! explanations to global understanding with explainable AI for trees"), in time of leaves x depth.
+//! Exact SHAP values of a tree with the path-dependent expectations of TreeSHAP, in time of leaves x depth. Lundberg et
+//! al. 2020, "From local explanations to global understanding with explainable AI for trees".
 //!
-//! For a leaf of value v, let a feature i of its path be 1 or 0 as the row goes the leaf's way at its nodes (o), and
-//! let z be the share of training rows that do. The game of the leaf is v times the product of o over known features
-//! and z over others, so its Shapley values are integrals of its multilinear extension (Owen 1972):
+//! Take a leaf of value v and a feature i of its path. The number o is 1 if the row goes the leaf's way at the nodes of
+//! i, else 0. The number z is the share of training rows that do. The game of the leaf is v times the product of o over
+//! known features and z over others. Its Shapley values are integrals of its multilinear extension (Owen 1972):
 //!
 //! v (o_i - z_i) ∫ ∏_{j≠i} (t o_j + (1 - t) z_j) dt, t from 0 to 1.
 //!
 //! The integrand is a polynomial of degree d - 1 for d features. A Gauss-Legendre rule of d / 2 points is exact. All
 //! its terms have one sign, so that nothing cancels. The products at the points are carried down the tree, and the sums
-//! of the leaves up, as in Linear TreeSHAP (Yu, Xu, Bifet and Read 2022).
+//! of the leaves up. Linear TreeSHAP does the same (Yu, Xu, Bifet and Read 2022).
 
 use super::shape::{NONE, Shape, ShapeNode};
 
@@ -226,8 +226,8 @@ impl<const N: usize> Lanes<'_, N> {
         self.products[depth] = product;
     }
 
-    /// Adds the sums of a node to those of its parent, and to the values of its feature: less what a node above has
-    /// added for the same leaves.
+    /// Adds the sums of a node to those of its parent. The values of its feature get them less the part that a node
+    /// above has added for the same leaves.
     #[inline(always)]
     fn close(&mut self, tree: &Shape, at: usize, out: &mut [f64], width: usize) {
         let node = &tree.nodes[at];

@@ -149,7 +149,7 @@ pub struct Shapes<'a> {
     pub trees: Vec<Shape>,
     /// The outputs without trees.
     pub base: Vec<f64>,
-    /// What the outputs are.
+    /// The unit of the outputs.
     pub scale: Scale,
     decide: Decide<'a>,
     /// The rows as the trees take them, if they are not those of the data.

@@ -1,4 +1,4 @@
-//! Linear models with attributes of their own, and RANSAC (Fischler and Bolles 1981), with the random numbers of
+//! Linear models with separate attributes, and RANSAC (Fischler and Bolles 1981), with the random numbers of
 //! `sklearn/linear_model/_ransac.py`.
 
 use onrush_wire::learn::Param;

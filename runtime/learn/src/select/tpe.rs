@@ -23,7 +23,7 @@ const MOST_GOOD: usize = 25;
 /// Latest trials of full weight.
 const FULL_WEIGHT: usize = 25;
 
-/// The values of a parameter. Integers and positions of choices are whole numbers in an `f64`.
+/// The values of a parameter. Integers and positions of choices are integers in an `f64`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TpeDimension {
     /// Numbers from `low` to `high`. With `log` their logarithm is searched.
@@ -69,7 +69,7 @@ pub struct TpeOptions {
     pub n_startup_trials: usize,
     /// Draws from the good density for each proposal. At least 1.
     pub n_ei_candidates: usize,
-    /// Whether all parameters are drawn together. Otherwise each one has densities of its own.
+    /// Whether all parameters are drawn together. Otherwise each one has separate densities.
     pub multivariate: bool,
 }
 

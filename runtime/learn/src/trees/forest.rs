@@ -23,7 +23,7 @@ use crate::weights;
 
 use super::bins::{BinnedData, bin};
 use super::criterion::{Criterion, Item, Target};
-use super::grow::{GrownTree, Plan, Rows, grow};
+use super::grow::{GrownTree, Plan, TreeRows, grow};
 use super::tree::{CATEGORY, MISSING_LEFT, Trees};
 
 /// Streams of random numbers.
@@ -477,7 +477,7 @@ impl<'a> Source<'a> {
     }
 
     /// The rows of a tree, and which ones it saw as bits.
-    fn rows(&self, number: usize, target: &Target) -> (Rows<'a>, Vec<u64>) {
+    fn rows(&self, number: usize, target: &Target) -> (TreeRows<'a>, Vec<u64>) {
         let data = self.data;
         let item = |row: usize, weight: f64| Item { weight, target: data.y[row] - self.centre };
         let (mut rows, mut items, mut seen) = (Vec::new(), Vec::new(), Vec::new());
@@ -500,7 +500,7 @@ impl<'a> Source<'a> {
                 }
             }
         }
-        let rows = Rows {
+        let rows = TreeRows {
             rows,
             items,
             y: &data.y,

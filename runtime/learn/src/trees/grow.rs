@@ -35,7 +35,7 @@ pub struct Plan {
 }
 
 /// The rows of a tree, and where its random numbers come from.
-pub struct Rows<'a> {
+pub struct TreeRows<'a> {
     pub rows: Vec<u32>,
     pub items: Vec<Item>,
     /// The target of all rows, by number of the row.
@@ -143,7 +143,7 @@ const SHARED: usize = 32_768;
 struct Grower<'a> {
     plan: &'a Plan,
     binned: &'a [BinnedData],
-    data: Rows<'a>,
+    data: TreeRows<'a>,
     run: &'a Run<'a>,
     nodes: Vec<GrowingNode>,
     values: Vec<f64>,
@@ -159,7 +159,7 @@ struct Grower<'a> {
 ///
 /// # Errors
 /// If the user stops the training.
-pub fn grow(plan: &Plan, binned: &[BinnedData], data: Rows<'_>, run: &Run<'_>) -> Result<GrownTree, Error> {
+pub fn grow(plan: &Plan, binned: &[BinnedData], data: TreeRows<'_>, run: &Run<'_>) -> Result<GrownTree, Error> {
     let weight = data.items.iter().map(|i| i.weight).sum();
     let mut grower = Grower {
         plan,

@@ -1,5 +1,5 @@
-//! SHAP values against shap 0.51.0, sums over all subsets, and the contributions of XGBoost 3.2.0 and LightGBM 4.7.0
-//! (`tests/learn/shap.json`, written by `expect_shap.py`), and by their properties.
+//! SHAP values against shap 0.51.0, sums over all subsets, and the contributions of XGBoost 3.2.0 and LightGBM 4.7.0.
+//! `tests/learn/expect_shap.py` writes `shap.json`.
 
 use onrush_learn::explain::Scale;
 use onrush_learn::select::{Explanation, ShapOptions, shap};

@@ -135,7 +135,7 @@ impl<'a> Race<'a> {
         table.trials.len() - 1
     }
 
-    /// Adds a trial of an iteration of successive halving, on folds of its own.
+    /// Adds a trial of an iteration of successive halving, on separate folds.
     pub fn add_to_round(
         &self,
         round: HalvingRound,

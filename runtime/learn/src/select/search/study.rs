@@ -1,5 +1,5 @@
-//! The file of a study: each complete trial of a search is a line of JSON, so that a search that was interrupted
-//! continues where it was.
+//! The file of a study: each complete trial of a search is a line of JSON. A search that was interrupted continues
+//! where it was.
 //!
 //! The first line says which search it is: the estimator with its parameters, the space, the splitter, the scorers, and
 //! a hash of the rows. A line that was cut off by the end of a process is dropped. All other lines that cannot be read

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 
 use onrush_wire::learn::{Param, Spec, info};
 
-use super::{Column, Data, Kind};
 use crate::check::nearest;
+use crate::data::{Column, Data, Kind};
 use crate::error::{Error, ErrorKind};
 
 /// The parameters with the names of columns that are categories: those of scikit-learn, LightGBM and CatBoost.
-pub const DECLARATIONS: [&str; 3] = ["categorical_features", "categorical_feature", "cat_features"];
+const DECLARATIONS: [&str; 3] = ["categorical_features", "categorical_feature", "cat_features"];
 
 /// The columns that are declared as categories, and where numbers are, the positions of these columns.
 ///
@@ -19,7 +19,7 @@ pub const DECLARATIONS: [&str; 3] = ["categorical_features", "categorical_featur
 ///
 /// # Errors
 /// If a name is not that of a feature, or the parameter is not a list of names.
-pub fn declared<'a>(spec: &Spec, data: &'a Data) -> Result<(Cow<'a, Data>, Vec<usize>), Error> {
+pub(crate) fn declared<'a>(spec: &Spec, data: &'a Data) -> Result<(Cow<'a, Data>, Vec<usize>), Error> {
     let mut positions = Vec::new();
     for name in names(spec)? {
         let Some(position) = data.features.iter().position(|column| column.name == name) else {
@@ -96,7 +96,7 @@ fn coded(column: &Column) -> Column {
 
 /// The positions of numbers in a list of categories that [`declared`] made. A number that is not in it becomes the
 /// position after the last one, and NaN stays NaN.
-pub fn codes(names: &[String], column: &Column) -> Vec<f64> {
+pub(crate) fn codes(names: &[String], column: &Column) -> Vec<f64> {
     let numbers = names.iter().enumerate().filter_map(|(code, name)| Some((name.parse::<f64>().ok()?.to_bits(), code)));
     let known: HashMap<u64, usize> = numbers.collect();
     let code = |value: &f64| known.get(&(value + 0.0).to_bits()).copied().unwrap_or(names.len()) as f64;
