@@ -80,6 +80,7 @@ class Adapter:
     fit_methods = ("fit",)
     # Patched methods with more arguments than the rows.
     with_arguments = ()
+    without_rows = ()
     # Parameters that do not reach Onrush, because they do not change the result.
     ignored = ()
     # Renamed parameters.
@@ -116,14 +117,17 @@ class Adapter:
             default = self.defaults.get(name)
             ours = self.renamed.get(name, name)
             ours = ours if ours in self.table else ours.lower()
-            if name == "warm_start" and value:
-                raise Refused("warm_start")
+            if name in ("warm_start", "verbose") and value:
+                raise Refused(name)
             if name == "precompute" and isinstance(value, np.ndarray):
                 raise Refused("precompute")
             if name == "random_state":
                 if isinstance(value, int | np.integer):
                     if ours in self.table:
                         found[ours] = int(value)
+                elif isinstance(value, np.random.RandomState) and ours in self.table:
+                    # A generator gives the seed, so that each training has another one.
+                    found[ours] = int(value.randint(2**31 - 1))
                 elif value is not None and self.seeded:
                     raise Refused("random_state", type(value).__name__)
                 continue
@@ -179,6 +183,8 @@ class Adapter:
         if sparse.issparse(X):
             raise Refused("sparse input")
         dtype = float32_or_64(X)
+        if getattr(X, "dtype", None) == np.float16:
+            raise Refused("input", "float16")
         if np.iscomplexobj(X):
             raise Refused("input", "complex")
         self.check(estimator, X, y)
@@ -202,6 +208,7 @@ class Adapter:
             raise Refused("input", type(error).__name__) from None
         params = self.params(estimator, classes)
         names = [f"x{j}" for j in range(X.shape[1])]
+        self.sample_weight = sample_weight
         answer = self.send(estimator, params, X, names, y, classes, sample_weight)
         model = engine.Model(answer["model"], answer["outputs"], answer["notes"])
         found = {attribute["name"]: value(attribute) for attribute in answer["attributes"]}
@@ -422,6 +429,8 @@ def _fit(adapter, name, old):
         if type(self) is not adapter.cls:
             return old(self, *args, **kwargs)
         before = {k: v for k, v in self.__dict__.items()}
+        generator = getattr(self, "random_state", None)
+        drawn = generator.get_state() if isinstance(generator, np.random.RandomState) else None
         try:
             given = _arguments(signature, self, args, kwargs)
             with warnings.catch_warnings(record=True) as seen:
@@ -433,6 +442,8 @@ def _fit(adapter, name, old):
             self.__dict__.clear()
             self.__dict__.update(before)
             self.__dict__.pop("_onrush", None)
+            if drawn is not None:
+                generator.set_state(drawn)
             return old(self, *args, **kwargs)
         counts.fits[counts.test, adapter.name] += 1
         for warning in seen:
@@ -480,9 +491,11 @@ def _ask(adapter, name, old):
         try:
             bound = signature.bind(self, *args, **kwargs).arguments
             given = list(bound.items())[1:]
-            if not given or given[0][1] is None or (len(given) > 1 and name not in adapter.with_arguments):
+            others = dict(given)
+            first = "X" if name in adapter.without_rows or not given else given[0][0]
+            X = others.pop(first, None)
+            if name not in adapter.without_rows and (X is None or (others and name not in adapter.with_arguments)):
                 raise Refused("arguments")
-            X, others = given[0][1], dict(given[1:])
             with warnings.catch_warnings(record=True) as seen:
                 found = getattr(adapter, name)(self, handle, X, **others)
         except engine.Panic:

@@ -157,6 +157,8 @@ class Encoder(Adapter):
         return estimator.transform(given["X"])
 
     def transform(self, estimator, handle, X):
+        if sparse.issparse(X):
+            raise Refused("sparse input")
         validate_data(estimator, X=X, reset=False, skip_check_array=True)
         head, arrays = self.sent(estimator, handle, X)
         rows = len(X)

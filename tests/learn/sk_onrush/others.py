@@ -1,7 +1,9 @@
 """Clusters, mixtures, neighbours, decompositions and trees."""
 
 import numpy as np
+from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
 from sklearn.tree._tree import NODE_DTYPE, Tree
+from sklearn.utils.class_weight import compute_sample_weight
 
 from . import engine
 from .dispatch import Adapter, Frame, matrix
@@ -110,11 +112,9 @@ class Mixture(Clusterer):
         covariances, width = known["covariances_"], X.shape[1]
         shape = {"full": (-1, width, width), "tied": (width, width), "diag": (-1, width), "spherical": (-1,)}
         covariances = known["covariances_"] = row_major(covariances).reshape(shape[estimator.covariance_type])
-        from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky, _compute_precisions
-
-        cholesky = _compute_precision_cholesky(covariances, estimator.covariance_type)
-        known["precisions_cholesky_"] = cholesky
-        known["precisions_"] = _compute_precisions(cholesky, estimator.covariance_type)
+        root = known["precisions_cholesky_"] = _compute_precision_cholesky(covariances, estimator.covariance_type)
+        is_matrix = estimator.covariance_type in ("full", "tied")
+        known["precisions_"] = root @ np.swapaxes(root, -1, -2) if is_matrix else root**2
         return known
 
     def result(self, estimator, handle, answer, name, given):
@@ -187,6 +187,8 @@ class Neighbors(Adapter):
         return known
 
     with_arguments = ("kneighbors", "radius_neighbors")
+    # Without rows, these are about the training rows.
+    without_rows = ("kneighbors", "radius_neighbors")
 
     def found(self, estimator, handle, X, **search):
         """For each row its neighbours and their distances."""
@@ -196,15 +198,29 @@ class Neighbors(Adapter):
         ends = np.searchsorted(row, np.arange(1, len(rows)))
         return np.split(neighbor.astype(np.intp), ends), np.split(distance, ends)
 
-    def kneighbors(self, estimator, handle, X, n_neighbors=None, return_distance=True):
+    def kneighbors(self, estimator, handle, X=None, n_neighbors=None, return_distance=True):
         k = estimator.n_neighbors if n_neighbors is None else n_neighbors
-        if not isinstance(k, int | np.integer) or not 0 < k <= len(estimator._fit_X):
+        own = X is None
+        if not isinstance(k, int | np.integer) or not 0 < k <= len(estimator._fit_X) - own:
             raise Refused("arguments")
-        neighbor, distance = self.found(estimator, handle, X, k=int(k))
-        return (np.array(distance), np.array(neighbor)) if return_distance else np.array(neighbor)
+        neighbor, distance = self.found(estimator, handle, estimator._fit_X if own else X, k=int(k) + own)
+        neighbor, distance = np.array(neighbor), np.array(distance)
+        if own:
+            # Without the row itself, or the first of as many equal ones.
+            others = neighbor != np.arange(len(neighbor))[:, None]
+            others[np.all(others, axis=1), 0] = False
+            neighbor, distance = neighbor[others].reshape(-1, k), distance[others].reshape(-1, k)
+        return (distance, neighbor) if return_distance else neighbor
 
-    def radius_neighbors(self, estimator, handle, X, radius=None, return_distance=True, sort_results=False):
-        neighbor, distance = self.found(estimator, handle, X, radius=estimator.radius if radius is None else radius)
+    def radius_neighbors(self, estimator, handle, X=None, radius=None, return_distance=True, sort_results=False):
+        own = X is None
+        rows = estimator._fit_X if own else X
+        radius = estimator.radius if radius is None else radius
+        neighbor, distance = self.found(estimator, handle, rows, radius=float(radius))
+        if own:
+            others = [values != row for row, values in enumerate(neighbor)]
+            distance = [values[kept] for values, kept in zip(distance, others)]
+            neighbor = [values[kept] for values, kept in zip(neighbor, others)]
         lists = []
         for values in (distance, neighbor):
             lists.append(np.empty(len(values), dtype=object))
@@ -335,10 +351,17 @@ class Trees(Adapter):
 class SingleTree(Trees):
     """A decision tree with scikit-learn's own structure of nodes, made of our frame."""
 
+    def weighted(self, estimator, X, y, classes):
+        weights = self.sample_weight
+        if classes is not None and estimator.class_weight is not None:
+            of_class = compute_sample_weight(estimator.class_weight, classes[y.astype(np.intp)])
+            weights = of_class if weights is None else weights * of_class
+        return None if weights is None else (X.astype(np.float32), weights)
+
     def fitted(self, estimator, found, model, X, y, classes):
         frame = found.pop("tree").columns
         known = super().fitted(estimator, found, model, X, y, classes)
-        known["tree_"] = tree(frame, X.shape[1], classes)
+        known["tree_"] = tree(frame, X.shape[1], classes, self.weighted(estimator, X, y, classes))
         if classes is not None:
             known["n_classes_"] = np.int64(len(classes))
         share = estimator.max_features
@@ -352,7 +375,8 @@ class SingleTree(Trees):
         return known | {"max_features_": share}
 
 
-def tree(frame, width, classes):
+def tree(frame, width, classes, weighted):
+    """Nodes as scikit-learn has them. `weighted` is rows and their weights, if these are not 1."""
     values = np.column_stack([v for k, v in frame.items() if k == "value" or k.startswith("proba_")])
     count = len(values)
     nodes = np.zeros(count, dtype=NODE_DTYPE)
@@ -367,7 +391,12 @@ def tree(frame, width, classes):
     nodes["missing_go_to_left"] = frame["missing_left"]
     made = Tree(width, np.array([1 if classes is None else len(classes)], dtype=np.intp), 1)
     depth = max(frame["depth"])
-    made.__setstate__({"max_depth": depth, "node_count": count, "nodes": nodes, "values": values[:, None, :].copy()})
+    state = {"max_depth": depth, "node_count": count, "nodes": nodes, "values": values[:, None, :].copy()}
+    made.__setstate__(state)
+    if weighted is not None:
+        rows, weights = weighted
+        nodes["weighted_n_node_samples"] = made.decision_path(rows).T @ weights
+        made.__setstate__(state)
     return made
 
 

@@ -84,6 +84,10 @@ class Bins(Transformer):
 
     ignored = ("subsample", "dtype")
 
+    def transform(self, estimator, handle, X):
+        found = super().transform(estimator, handle, X)
+        return found.astype(estimator.dtype or handle.dtype)
+
     def fitted(self, estimator, found, model, X, y, classes):
         counts = found["n_bins"].array().astype(np.int64)
         edges = np.empty(X.shape[1], dtype=object)
