@@ -60,14 +60,19 @@ fn with_study(spec: Spec, file: &TemporaryFile) -> Spec {
     spec.with("study", file.0.display().to_string())
 }
 
-/// The results without times.
-fn results(fitted: &FittedModel) -> Vec<(String, Values)> {
+fn columns(fitted: &FittedModel) -> Vec<(String, Values)> {
     let Some(Attribute::Frame(columns)) = fitted.attribute("results") else { panic!() };
-    columns.into_iter().filter(|(name, _)| !name.ends_with("_time")).collect()
+    columns
+}
+
+/// The results without times, as strings: folds that did not run are NaN, which differs from itself.
+fn results(fitted: &FittedModel) -> Vec<String> {
+    let kept = columns(fitted).into_iter().filter(|(name, _)| !name.ends_with("_time"));
+    kept.map(|column| format!("{column:?}")).collect()
 }
 
 fn states(fitted: &FittedModel) -> Vec<String> {
-    let found = results(fitted).into_iter().find(|(name, _)| name == "state");
+    let found = columns(fitted).into_iter().find(|(name, _)| name == "state");
     let Some((_, Values::Strs(states))) = found else { panic!() };
     states
 }
