@@ -39,6 +39,8 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "Model",
             "FittedModel",
             "Report",
+            "Shap",
+            "ShapOptions",
             "Pipeline",
             "ColumnTransformer",
             "FeatureUnion",
