@@ -1,8 +1,6 @@
 //! Models as files: a safetensors container with the arrays, and a JSON description in its metadata under
 //! `onrush-model`.
 
-use std::collections::HashMap;
-
 use onrush_wire::learn::Spec;
 use safetensors::SafeTensors;
 use safetensors::tensor::{Dtype, TensorView};
@@ -118,8 +116,28 @@ pub fn to_bytes(fitted: &FittedModel) -> Result<Vec<u8>, Error> {
         let view = TensorView::new(Dtype::F64, array.shape.clone(), bytes).map_err(|e| broken(&e))?;
         views.push((format!("array_{number:05}"), view));
     }
-    let metadata = HashMap::from([("format".to_string(), FORMAT.to_string()), ("onrush-model".to_string(), json)]);
-    safetensors::serialize(views, Some(metadata)).map_err(|e| broken(&e))
+    let bytes = safetensors::serialize(views, None).map_err(|e| broken(&e))?;
+    described(&bytes, &json).ok_or_else(|| broken(&"its header has no length"))
+}
+
+/// A safetensors file with our metadata in front of its header. The crate takes them in a `HashMap`, so that files of
+/// equal models would differ.
+fn described(bytes: &[u8], json: &str) -> Option<Vec<u8>> {
+    let (length, rest) = bytes.split_first_chunk::<8>()?;
+    let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+    let entries = header.trim_ascii().strip_prefix(b"{")?.strip_suffix(b"}")?;
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let (format, model) = (quoted(FORMAT), quoted(json));
+    let mut header = format!("{{\"__metadata__\":{{\"format\":{format},\"onrush-model\":{model}}}").into_bytes();
+    if !entries.is_empty() {
+        header.push(b',');
+    }
+    header.extend_from_slice(entries);
+    header.push(b'}');
+    // The data are aligned.
+    header.resize(header.len().next_multiple_of(8), b' ');
+    let length = (header.len() as u64).to_le_bytes();
+    Some([&length[..], &header, data].concat())
 }
 
 /// The model of a file.

@@ -185,8 +185,10 @@ class Adapter:
         dtype = float32_or_64(X)
         if getattr(X, "dtype", None) == np.float16:
             raise Refused("input", "float16")
-        if np.iscomplexobj(X):
+        if getattr(getattr(X, "dtype", None), "kind", "") == "c":
             raise Refused("input", "complex")
+        if self.takes_y() and y is not None and np.ndim(y) == 2:
+            raise Refused("several targets")
         self.check(estimator, X, y)
         try:
             estimator._validate_params()
@@ -449,7 +451,7 @@ def _fit(adapter, name, old):
         for warning in seen:
             warnings.warn(warning.message, warning.category, stacklevel=2)
         for note in handle.model.notes:
-            if "converge" in note:
+            if "converge" in note or note.startswith("stopped after"):
                 warnings.warn(note, ConvergenceWarning, stacklevel=2)
         self.__dict__.update(handle.attributes)
         self._onrush = handle

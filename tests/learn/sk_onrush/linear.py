@@ -225,7 +225,7 @@ class Machine(Adapter):
             if isinstance(array, Frame):
                 known[name] = array.array()
         known["support_"] = np.asarray(known["support_"], dtype=np.int32)
-        known["support_vectors_"] = known["support_vectors_"].reshape(len(known["support_"]), -1)
+        known["support_vectors_"] = known["support_vectors_"].reshape(len(known["support_"]), X.shape[1])
         dual = known["dual_coef_"]
         known["dual_coef_"] = dual.reshape(1, -1) if dual.ndim == 1 else dual.T
         known["intercept_"] = np.atleast_1d(known["intercept_"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky
+from sklearn.neighbors import BallTree, KDTree
 from sklearn.tree._tree import NODE_DTYPE, Tree
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -163,8 +164,14 @@ def neighbors(estimator, X):
         if p in named:
             metric = named[p]
             params = {}
+    # What is not dispatched, such as a graph of neighbours, is searched by scikit-learn.
+    method, tree = estimator.algorithm, None
+    if method == "auto":
+        method = "kd_tree" if metric in KDTree.valid_metrics and X.shape[1] < 16 else "brute"
+    if method != "brute":
+        tree = (KDTree if method == "kd_tree" else BallTree)(X, estimator.leaf_size, metric=metric, **params)
     return {"effective_metric_": metric, "effective_metric_params_": params, "_fit_X": X, "n_samples_fit_": len(X),
-            "_fit_method": "brute", "_tree": None}
+            "_fit_method": method, "_tree": tree}
 
 
 class Neighbors(Adapter):
@@ -214,6 +221,8 @@ class Neighbors(Adapter):
 
     def radius_neighbors(self, estimator, handle, X=None, radius=None, return_distance=True, sort_results=False):
         own = X is None
+        if np.ndim(radius):
+            raise Refused("arguments", "radius")
         rows = estimator._fit_X if own else X
         radius = estimator.radius if radius is None else radius
         neighbor, distance = self.found(estimator, handle, rows, radius=float(radius))
@@ -275,6 +284,13 @@ class Pca(Adapter):
     methods = ("transform", "inverse_transform")
     fit_methods = ("fit", "fit_transform")
     keeps_float32 = True
+
+    def params(self, estimator, classes):
+        solver = getattr(estimator, "svd_solver", "auto")
+        # scikit-learn's solvers refuse some numbers of components, which is no matter of the result.
+        if solver == "arpack" or (estimator.n_components == "mle" and solver not in ("auto", "full")):
+            raise Refused("parameter", "svd_solver")
+        return super().params(estimator, classes)
 
     def fitted(self, estimator, found, model, X, y, classes):
         known = arrays(super().fitted(estimator, found, model, X, y, classes))

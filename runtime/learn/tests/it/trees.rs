@@ -220,6 +220,7 @@ fn models_repeat_and_survive_a_file_bit_by_bit() {
         let bytes = save::to_bytes(&fitted).unwrap();
         let read = save::from_bytes(&bytes).unwrap();
         assert_eq!(everything(&read, &data), predicted, "{spec:?}");
+        assert!(save::to_bytes(&read).unwrap() == bytes, "{spec:?}: the file of a model that was read differs");
         assert!(score(&fitted, &data) > 0.6, "{spec:?}");
     }
 }
