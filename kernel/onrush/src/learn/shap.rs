@@ -161,7 +161,8 @@ fn floats(values: impl IntoIterator<Item = f64>) -> ArrayRef {
 }
 
 fn strings<S: AsRef<str>>(values: impl IntoIterator<Item = S>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
+    // Arrow needs the number of strings first.
+    Arc::new(StringArray::from_iter_values(values.into_iter().collect::<Vec<S>>()))
 }
 
 impl Shap {
