@@ -31,6 +31,10 @@ def test_the_tests_of_scikit_learn_pass(tmp_path):
         **os.environ,
         "ONRUSH_LEARN_CHECK": str(check),
         "ONRUSH_LEARN_COUNTS": str(counts),
+        # Some tests draw from NumPy's generator. The data are small, so that threads would wait for one another.
+        "SKLEARN_SEED": "0",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")])),
     }
     # In another folder, because the settings of our tests are not those of scikit-learn's.

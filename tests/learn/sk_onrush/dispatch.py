@@ -18,7 +18,7 @@ from . import engine
 from .engine import OnrushError, Refused
 
 # Parameters that say how a result is reached, not what it is.
-HOW = {"n_jobs", "verbose", "copy", "copy_X", "copy_X_train", "cache_size", "precompute", "warm_start", "algorithm",
+HOW = {"n_jobs", "verbose", "copy_X", "copy_X_train", "cache_size", "precompute", "warm_start", "algorithm",
        "leaf_size", "shrinking", "verbose_interval"}
 
 
@@ -119,6 +119,9 @@ class Adapter:
             ours = ours if ours in self.table else ours.lower()
             if name in ("warm_start", "verbose") and value:
                 raise Refused(name)
+            if name == "copy" and not value:
+                # The input is overwritten.
+                raise Refused("parameter", name)
             if name == "precompute" and isinstance(value, np.ndarray):
                 raise Refused("precompute")
             if name == "random_state":
@@ -327,7 +330,7 @@ def float32_or_64(X):
 def as_float32(value):
     if isinstance(value, np.ndarray) and value.dtype == np.float64:
         return value.astype(np.float32)
-    return value
+    return np.float32(value) if type(value) is np.float64 else value
 
 
 def matrix(columns):

@@ -200,6 +200,11 @@ class OneHot(Encoder):
 
 
 class Ordinal(Encoder):
+    def inverse_transform(self, estimator, handle, X):
+        if sparse.issparse(X):
+            raise Refused("sparse input")
+        return super().inverse_transform(estimator, handle, X)
+
     def params(self, estimator, classes):
         if estimator.min_frequency is not None or estimator.max_categories is not None:
             raise Refused("parameter", "infrequent categories")

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.preprocessing import LabelBinarizer
 
-from .dispatch import Adapter, Frame
+from .dispatch import Adapter, Frame, float32_or_64
 from .engine import Refused
 
 
@@ -83,6 +83,7 @@ class Path(Linear):
         ratios = np.ndim(getattr(estimator, "l1_ratio", 0.0)) and len(estimator.l1_ratio)
         if ratios:
             path, alphas = path.reshape(ratios, -1, folds), alphas.reshape(ratios, -1)
+            alphas = alphas[0] if np.ndim(estimator.alphas) else alphas
         return known | {"mse_path_": path, "alphas_": alphas}
 
 
@@ -126,6 +127,11 @@ class LinearClassifier(Adapter):
 
 
 class Logistic(LinearClassifier):
+    def check(self, estimator, X, y):
+        # That solver of scikit-learn takes 64-bit floats alone.
+        if estimator.solver == "liblinear" and float32_or_64(X) == np.float32:
+            raise Refused("input", "float32")
+
     def params(self, estimator, classes):
         # scikit-learn warns about it.
         if estimator.penalty != "deprecated":

@@ -118,11 +118,6 @@ class Power(Transformer):
     keeps_float32 = True
     fit_methods = ("fit", "fit_transform")
 
-    def params(self, estimator, classes):
-        if not estimator.copy:
-            raise Refused("parameter", "copy")
-        return super().params(estimator, classes)
-
     def result(self, estimator, handle, answer, name, given):
         return estimator.transform(given["X"])
 

@@ -8,6 +8,8 @@ export ONRUSH_LEARN_CHECK=${ONRUSH_LEARN_CHECK:-$HOME/.cache/onrush/target/debug
 export PYTHONPATH=$here/..${PYTHONPATH:+:$PYTHONPATH}
 # The data are small: threads of BLAS would only wait for one another.
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-1}
+# Some tests of scikit-learn draw from NumPy's generator.
+export SKLEARN_SEED=${SKLEARN_SEED:-0}
 modules=() rest=()
 while (($#)); do
   case $1 in
