@@ -25,6 +25,8 @@ HOUSES = "08-house-prices.ipynb"
 LARGE = "07-large-plots.ipynb"
 PLOTS = "09-plots.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
+TEXT = "13-text-and-ensembles.ipynb"
+EXPLAIN = "14-explain-and-search.ipynb"
 PYTHON = "16-beside-python.ipynb"
 PATIENCE = 300
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
@@ -119,7 +121,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA, PYTHON])
+@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA, TEXT, EXPLAIN, PYTHON])
 def test_every_cell_runs(executed, name):
     assert_every_cell_ran(executed(name))
 
@@ -166,6 +168,17 @@ def test_models_have_the_scores_of_scikit_learn(executed):
     streams = [o.text for cell in code_cells(notebook) if cell.id == "pca" for o in cell.outputs if o.output_type == "stream"]
     assert streams == ["29 of 64 components keep 95 % of the variance\n"]
     assert plain_text(notebook, "save") == "true"
+
+
+def test_explanations_sum_to_predictions_and_halving_has_thirds(executed):
+    """By hand: 27 candidates with 60 rows, a third of them with three times the rows, and so on to the last one."""
+    notebook = executed(EXPLAIN)
+    rows = re.findall(r"^│ +([\d.]+) ┆ +\d+ ┆ +([\d.]+) │$", plain_text(notebook, "c1"), re.MULTILINE)
+    assert len(rows) == 4 and all(total == prediction for total, prediction in rows), rows
+    names, rows = ["iter", "n_resources", "n_candidates"], [(0, 60, 27), (1, 180, 9), (2, 540, 3), (3, 1620, 1)]
+    tables.assert_same(plain_text(notebook, "c8"), names, rows)
+    [told] = [o.text for cell in code_cells(notebook) if cell.id == "c9" for o in cell.outputs if o.output_type == "stream"]
+    assert told.startswith("12 trials, then 20: ")
 
 
 def test_graphs_have_the_results_of_networkx(executed):
@@ -336,7 +349,7 @@ def said(notebook) -> list:
     return [(cell.id, [time.sub("TIME", text(output)) for output in lasting(cell)]) for cell in code_cells(notebook)]
 
 
-@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS, PYTHON])
+@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS, TEXT, EXPLAIN, PYTHON])
 def test_stored_outputs_are_those_of_a_run(executed, name):
     stored = nbformat.read(NOTEBOOKS / name, as_version=4)
     assert said(stored) == said(executed(name))
