@@ -2,13 +2,14 @@
 //! node for its type, and the node asks those below: a thousand terms take seconds. A long chain becomes nested calls
 //! of a function that computes many steps. A long `and` or `or` becomes a balanced tree.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::array::RecordBatchOptions;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{DFSchema, ScalarValue, internal_err};
+use datafusion::common::{DFSchema, ScalarValue, internal_datafusion_err, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
@@ -20,8 +21,10 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr as Compute, Column, Literal};
 use onrush_wire::{BinaryOp, Diagnostic, ExprKind, Span};
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostics::{self, plan_error};
+use crate::ipc_type::IpcType;
 
 /// Steps from which a chain is long, and which one call computes: all its arguments are in memory at once.
 const LONG: usize = 64;
@@ -154,12 +157,21 @@ struct Link<'a> {
     cast: Option<&'a DataType>,
 }
 
-/// Whether chains may have the operator: it must give the same result for a row, whichever other rows are evaluated.
-/// Integer division and remainder can fail. They must not be evaluated for rows that a filter leaves out
-/// (`optimizer/short_circuit.rs`).
+/// Operators of chains: each gives the same result for a row, whichever other rows are evaluated. Integer division and
+/// remainder can fail. They must not be evaluated for rows that a filter leaves out (`optimizer/short_circuit.rs`).
+const LINKED: [Operator; 8] = [
+    Operator::Plus,
+    Operator::Minus,
+    Operator::Multiply,
+    Operator::Divide,
+    Operator::StringConcat,
+    Operator::BitwiseAnd,
+    Operator::BitwiseOr,
+    Operator::BitwiseXor,
+];
+
 fn is_linked(op: Operator) -> bool {
-    use Operator::{BitwiseAnd, BitwiseOr, BitwiseXor, Divide, Minus, Multiply, Plus, StringConcat};
-    matches!(op, Plus | Minus | Multiply | Divide | StringConcat | BitwiseAnd | BitwiseOr | BitwiseXor)
+    LINKED.contains(&op)
 }
 
 fn is_link(expr: &Expr) -> bool {
@@ -208,8 +220,7 @@ fn chain(expr: &Expr, schema: &DFSchema) -> Result<Option<Expr>> {
             steps.push(Step { op: link.op, flipped: link.flipped, cast: link.cast.cloned() });
             args.push(link.other.clone());
         }
-        let steps = Steps { steps, output: dtype.clone(), signature: Signature::variadic_any(Volatility::Immutable) };
-        value = ScalarUDF::from(steps).call(args);
+        value = Steps::function(steps, dtype.clone()).call(args);
     }
     Ok(Some(value))
 }
@@ -227,6 +238,58 @@ struct Steps {
     steps: Vec<Step>,
     output: DataType,
     signature: Signature,
+}
+
+impl Steps {
+    fn function(steps: Vec<Step>, output: DataType) -> Arc<ScalarUDF> {
+        let signature = Signature::variadic_any(Volatility::Immutable);
+        Arc::new(ScalarUDF::new_from_impl(Steps { steps, output, signature }))
+    }
+}
+
+/// A part of a chain as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StepsForm {
+    steps: Vec<StepForm>,
+    output: IpcType,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StepForm {
+    /// The place in [`LINKED`].
+    operator: usize,
+    flipped: bool,
+    cast: Option<IpcType>,
+}
+
+impl StepsForm {
+    /// The form of a part of a chain. `None` for any other function.
+    ///
+    /// # Errors
+    /// If an operator is not one of [`LINKED`].
+    pub(crate) fn of(function: &ScalarUDF) -> Result<Option<StepsForm>> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let Some(Steps { steps, output, .. }) = inner.downcast_ref::<Steps>() else { return Ok(None) };
+        let form = |step: &Step| -> Result<StepForm> {
+            let operator = LINKED.iter().position(|op| *op == step.op);
+            let operator = operator.ok_or_else(|| internal_datafusion_err!("chains have no operator {}", step.op))?;
+            Ok(StepForm { operator, flipped: step.flipped, cast: step.cast.clone().map(IpcType) })
+        };
+        let steps = steps.iter().map(form).collect::<Result<Vec<_>>>()?;
+        Ok(Some(StepsForm { steps, output: IpcType(output.clone()) }))
+    }
+
+    /// # Errors
+    /// If an operator is not one of [`LINKED`].
+    pub(crate) fn into_function(self) -> Result<Arc<ScalarUDF>> {
+        let step = |form: StepForm| -> Result<Step> {
+            let op = LINKED.get(form.operator).copied();
+            let op = op.ok_or_else(|| internal_datafusion_err!("chains have no operator {}", form.operator))?;
+            Ok(Step { op, flipped: form.flipped, cast: form.cast.map(|IpcType(dtype)| dtype) })
+        };
+        let steps = self.steps.into_iter().map(step).collect::<Result<Vec<_>>>()?;
+        Ok(Steps::function(steps, self.output.0))
+    }
 }
 
 impl ScalarUDFImpl for Steps {
@@ -284,5 +347,25 @@ fn computed(left: ColumnarValue, op: Operator, right: ColumnarValue, rows: usize
             Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?))
         }
         value => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_wire::codec;
+
+    use super::*;
+
+    /// By definition: steps come back as they were.
+    #[test]
+    fn steps_come_back() {
+        let step = |op, flipped, cast| Step { op, flipped, cast };
+        let steps = vec![
+            step(Operator::BitwiseXor, false, Some(DataType::Decimal128(30, 2))),
+            step(Operator::Divide, true, None),
+        ];
+        let function = Steps::function(steps, DataType::Float64);
+        let bytes = codec::content(&StepsForm::of(&function).unwrap().unwrap());
+        assert_eq!(codec::decode::<StepsForm>(&bytes).unwrap().into_function().unwrap(), function);
     }
 }

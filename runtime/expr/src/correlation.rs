@@ -4,6 +4,7 @@
 //! DataFusion's function does so over all rows, but keeps plain sums of squares for groups. They lose all digits of
 //! values that are large compared with their spread, such as times in seconds.
 
+use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array, UInt64Array};
@@ -23,6 +24,12 @@ pub fn corr() -> Arc<AggregateUDF> {
     static FUNCTION: LazyLock<Arc<AggregateUDF>> =
         LazyLock::new(|| Arc::new(AggregateUDF::new_from_impl(GroupedCorrelation(Correlation::new()))));
     Arc::clone(&FUNCTION)
+}
+
+/// Whether a function is [`corr`], not DataFusion's of the same name.
+pub(crate) fn is_corr(function: &AggregateUDF) -> bool {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.is::<GroupedCorrelation>()
 }
 
 impl AggregateUDFImpl for GroupedCorrelation {

@@ -18,10 +18,11 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, NativeFunction, Span, Value};
+use serde::{Deserialize, Serialize};
 
 use super::{Lower, TypedExpr};
 use crate::diagnostics::{self, type_name};
-use crate::error::internal;
+use crate::error::{external, internal};
 use crate::type_coercion;
 
 /// A call: arguments go into the parameters' types, and a null among them gives null.
@@ -229,6 +230,29 @@ impl Native {
     pub fn compiled<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Option<Arc<T>> {
         let compiled = self.compiled.get_or_init(|| Arc::new(make()));
         Arc::clone(compiled).downcast().ok()
+    }
+}
+
+/// The function as data. It is compiled again where it runs.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct NativeForm {
+    function: NativeFunction,
+    place: Option<Span>,
+}
+
+impl NativeForm {
+    /// The form of a function of a `%%cuda` cell. `None` for any other function.
+    pub(crate) fn of(function: &ScalarUDF) -> Option<NativeForm> {
+        let native = Native::of(function)?;
+        Some(NativeForm { function: native.function.clone(), place: native.place.clone() })
+    }
+
+    /// # Errors
+    /// If its types are not those of a frame.
+    pub(crate) fn into_function(self) -> Result<Arc<ScalarUDF>> {
+        let result = onrush_frame::dtype_from_wire(&self.function.result).map_err(external)?;
+        let native = Native::new(&self.function, result, self.place.as_ref()).map_err(external)?;
+        Ok(Arc::new(ScalarUDF::new_from_impl(native)))
     }
 }
 

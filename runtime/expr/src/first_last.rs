@@ -3,6 +3,7 @@
 //!
 //! Window functions of ours, since DataFusion would sort the rows by the keys.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, DynComparator, UInt64Array, make_comparator};
@@ -17,6 +18,9 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion::physical_expr::expressions::Column;
 use onrush_wire::plan::Keep;
+use serde::{Deserialize, Serialize};
+
+use crate::ipc_type::IpcType;
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Distinct {
@@ -184,8 +188,35 @@ impl WindowUDFImpl for Spread {
     }
 }
 
+/// A [`spread`] as data, without its aggregate.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SpreadForm {
+    values: usize,
+    filtered: bool,
+    output: IpcType,
+}
+
+impl SpreadForm {
+    /// The form of a [`spread`], with its aggregate. `None` for any other function.
+    pub(crate) fn of(function: &WindowUDF) -> Option<(SpreadForm, &Arc<AggregateUDF>)> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let Spread { function, values, filtered, output, .. } = inner.downcast_ref::<Spread>()?;
+        Some((SpreadForm { values: *values, filtered: *filtered, output: IpcType(output.clone()) }, function))
+    }
+
+    pub(crate) fn into_function(self, aggregate: Arc<AggregateUDF>) -> Arc<WindowUDF> {
+        Arc::new(WindowUDF::new_from_impl(Spread {
+            function: aggregate,
+            values: self.values,
+            filtered: self.filtered,
+            output: self.output.0,
+            signature: Signature::variadic_any(Volatility::Immutable),
+        }))
+    }
+}
+
 /// How many arguments of one of these functions are values; the others are keys and conditions.
-pub fn own_args(function: &dyn std::any::Any) -> Option<usize> {
+pub fn own_args(function: &dyn Any) -> Option<usize> {
     let keys = function.downcast_ref::<Distinct>().map(|_| 0);
     keys.or_else(|| function.downcast_ref::<Spread>().map(|spread| spread.values + usize::from(spread.filtered)))
 }
@@ -199,7 +230,7 @@ pub enum KeyedUdf<'f> {
 }
 
 /// The function as data. `None` for any other one.
-pub fn keyed(function: &dyn std::any::Any) -> Option<KeyedUdf<'_>> {
+pub fn keyed(function: &dyn Any) -> Option<KeyedUdf<'_>> {
     if let Some(distinct) = function.downcast_ref::<Distinct>() {
         return Some(KeyedUdf::Distinct(distinct.keep));
     }

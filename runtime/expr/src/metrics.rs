@@ -4,6 +4,7 @@
 //! Rows with a null in either column are left out. The classes are the distinct values of both columns in their order;
 //! for metrics of two classes the second one is the positive class. A metric that is not defined is null.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -20,14 +21,16 @@ use onrush_learn::metrics::classification::{self, Average, Confusion};
 use onrush_learn::metrics::{clusters, probability, ranking, regression};
 use onrush_learn::{Error, ErrorKind};
 use onrush_wire::Diagnostic;
+use serde::{Deserialize, Serialize};
 
 use super::function::{Call, Function, Kind, function};
 use super::{Aggregation, Lower, TypedExpr};
 use crate::diagnostics::{self, type_name};
+use crate::error::{external, internal};
 use crate::type_coercion;
 
 /// The operands of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Of {
     /// Two columns of classes: numbers, strings or booleans.
     Classes,
@@ -105,8 +108,7 @@ fn metric(lower: &mut Lower, call: &Call, name: &'static str, of: Of) -> std::re
     let are_strings = !is_number(&truth) || (of == Of::Classes && !is_number(&predicted));
     let truth_expr = if are_strings { truth.text() } else { truth.f64() };
     let predicted_expr = if are_strings && of == Of::Classes { predicted.text() } else { predicted.f64() };
-    let signature = Signature::any(2, Volatility::Immutable);
-    let function = Arc::new(AggregateUDF::new_from_impl(Metric { name, are_strings, of, signature }));
+    let function = Metric::function(name, are_strings, of);
     let expr = lower.aggregate(function, vec![truth_expr, predicted_expr], Aggregation::default())?;
     Ok(TypedExpr { name: name.to_string(), ..truth.with(expr, DataType::Float64) })
 }
@@ -118,6 +120,38 @@ struct Metric {
     are_strings: bool,
     of: Of,
     signature: Signature,
+}
+
+impl Metric {
+    fn function(name: &'static str, are_strings: bool, of: Of) -> Arc<AggregateUDF> {
+        let signature = Signature::any(2, Volatility::Immutable);
+        Arc::new(AggregateUDF::new_from_impl(Metric { name, are_strings, of, signature }))
+    }
+}
+
+/// A metric as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct MetricForm {
+    name: String,
+    are_strings: bool,
+    of: Of,
+}
+
+impl MetricForm {
+    /// The form of a metric. `None` for any other function.
+    pub(crate) fn of(function: &AggregateUDF) -> Option<MetricForm> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let Metric { name, are_strings, of, .. } = inner.downcast_ref::<Metric>()?;
+        Some(MetricForm { name: (*name).to_string(), are_strings: *are_strings, of: *of })
+    }
+
+    /// # Errors
+    /// If there is no metric of the name.
+    pub(crate) fn into_function(self) -> Result<Arc<AggregateUDF>> {
+        let known = FUNCTIONS.iter().find(|function| function.name == self.name);
+        let known = known.ok_or_else(|| external(internal(&format!("there is no metric `{}`", self.name))))?;
+        Ok(Metric::function(known.name, self.are_strings, self.of))
+    }
 }
 
 impl AggregateUDFImpl for Metric {

@@ -3,6 +3,7 @@
 //! finite number, so that a group of infinities had that as its smallest one. Lists, structs and maps are compared by
 //! their first parts that differ, with nulls inside of them as the largest.
 
+use std::any::Any;
 use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
@@ -31,6 +32,12 @@ pub fn extremes() -> [AggregateUDF; 2] {
 pub fn extreme(max: bool) -> Arc<AggregateUDF> {
     static BOTH: LazyLock<[Arc<AggregateUDF>; 2]> = LazyLock::new(|| extremes().map(Arc::new));
     Arc::clone(&BOTH[usize::from(max)])
+}
+
+/// Whether an [`extreme`] is `max`. `None` for any other function, also for DataFusion's of the same name.
+pub(crate) fn is_maximum(function: &AggregateUDF) -> Option<bool> {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.downcast_ref::<Extreme>().map(|extreme| extreme.name() == "max")
 }
 
 impl AggregateUDFImpl for Extreme {

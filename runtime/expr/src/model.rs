@@ -8,8 +8,8 @@ mod linear_formula;
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock, Weak};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, LazyLock, OnceLock, Weak};
 
 use arrow::array::{ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, FieldRef, Fields};
@@ -19,9 +19,11 @@ use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Sca
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use onrush_wire::{Diagnostic, Span};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::{Lower, TypedExpr};
 use crate::diagnostics::{self, type_name};
+use crate::error::{external, internal};
 use crate::type_coercion;
 
 /// A column that a model is given.
@@ -56,6 +58,48 @@ pub trait Predictor: Send + Sync + std::fmt::Debug {
     /// # Errors
     /// If a value cannot be used, such as a null or a category that was not seen in training.
     fn predict(&self, columns: &[ArrayRef], rows: usize) -> std::result::Result<Vec<ArrayRef>, Diagnostic>;
+
+    /// The bytes of the model's file, of which another process makes it again ([`set_loader`]).
+    ///
+    /// # Errors
+    /// If the model cannot be written.
+    fn file(&self) -> std::result::Result<Vec<u8>, Diagnostic> {
+        let message = "predictions of this model cannot run on the workers of a cluster";
+        Err(diagnostics::plan_error("not-supported", message).help("collect the rows first, and predict them then"))
+    }
+}
+
+/// Makes a model of the bytes of its file.
+pub type Loader = fn(&[u8]) -> std::result::Result<Arc<dyn Predictor>, Diagnostic>;
+
+static LOADER: OnceLock<Loader> = OnceLock::new();
+
+/// Sets how models that come from another process are made. The first loader of a process stays.
+pub fn set_loader(loader: Loader) {
+    let _ = LOADER.set(loader);
+}
+
+/// Models from other processes by hashes of their files, as long as they live. Their keys could be those of other
+/// models: a process may get models of several sessions.
+static LOADED: LazyLock<Mutex<HashMap<[u64; 2], Weak<dyn Predictor>>>> = LazyLock::new(Mutex::default);
+
+fn loaded(file: &[u8]) -> std::result::Result<Arc<dyn Predictor>, Diagnostic> {
+    let load = LOADER.get().ok_or_else(|| internal("this process has no loader of models"))?;
+    let half = |seed: u8| {
+        let mut hasher = DefaultHasher::new();
+        (seed, file).hash(&mut hasher);
+        hasher.finish()
+    };
+    let hash = [half(0), half(1)];
+    // The parts of a plan come at the same time. One of them loads the model, and the others wait.
+    let mut models = LOADED.lock();
+    if let Some(model) = models.get(&hash).and_then(Weak::upgrade) {
+        return Ok(model);
+    }
+    let model = load(file)?;
+    models.retain(|_, other| other.strong_count() > 0);
+    models.insert(hash, Arc::downgrade(&model));
+    Ok(model)
 }
 
 /// Outputs that follow from linear scores of the features, which are numbers without nulls.
@@ -230,6 +274,43 @@ impl Output {
     fn new(position: usize) -> Output {
         let name = format!("model_output_{position}");
         Output { position, name, signature: Signature::any(1, Volatility::Immutable) }
+    }
+}
+
+/// A function of this module as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum ModelForm {
+    /// A call of the model of these bytes.
+    Call {
+        file: Vec<u8>,
+    },
+    Output {
+        position: usize,
+    },
+}
+
+impl ModelForm {
+    /// The form of a function of this module. `None` for any other function.
+    ///
+    /// # Errors
+    /// If the model has no file.
+    pub(crate) fn of(function: &ScalarUDF) -> Result<Option<ModelForm>> {
+        let inner: &dyn Any = function.inner().as_ref();
+        if let Some(output) = inner.downcast_ref::<Output>() {
+            return Ok(Some(ModelForm::Output { position: output.position }));
+        }
+        let Some(call) = inner.downcast_ref::<ModelCall>() else { return Ok(None) };
+        let file = call.model.file().map_err(external)?;
+        Ok(Some(ModelForm::Call { file }))
+    }
+
+    /// # Errors
+    /// If this process cannot make the model.
+    pub(crate) fn into_function(self) -> Result<Arc<ScalarUDF>> {
+        Ok(Arc::new(match self {
+            ModelForm::Call { file } => ScalarUDF::new_from_impl(ModelCall::new(loaded(&file).map_err(external)?)),
+            ModelForm::Output { position } => ScalarUDF::new_from_impl(Output::new(position)),
+        }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The function that gives every NaN of an expression the bits of the one NaN (see `onrush_frame::nan`). The optimizer
 //! puts it around arithmetic that can make another one; users never see it.
 
+use std::any::Any;
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, Field, FieldRef};
@@ -30,7 +31,8 @@ pub fn one_nan() -> Arc<ScalarUDF> {
 
 /// Whether a function is [`one_nan`].
 pub fn is_one_nan(function: &ScalarUDF) -> bool {
-    function.name() == NAME
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.is::<OneNan>()
 }
 
 /// A result with the one NaN.

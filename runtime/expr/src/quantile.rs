@@ -16,11 +16,12 @@ use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
+use serde::{Deserialize, Serialize};
 
 pub use grouped::{GroupCounter, GroupedCounts, GroupedValues};
 
 /// The choice of a quantile between two neighbouring values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Interpolation {
     /// Polars' default.
     Nearest,
@@ -432,6 +433,43 @@ impl AggregateUDFImpl for Mode {
             Arc::new(Field::new(format!("{}[values]", args.name), values, true)),
             Arc::new(Field::new(format!("{}[counts]", args.name), list(DataType::Int64), true)),
         ])
+    }
+}
+
+/// An aggregate of this module as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum QuantileForm {
+    Quantile(f64, Interpolation),
+    Quartiles,
+    Product,
+    Mode,
+    ModeDesc,
+}
+
+impl QuantileForm {
+    /// The form of an aggregate of this module. `None` for any other function.
+    pub(crate) fn of(function: &AggregateUDF) -> Option<QuantileForm> {
+        let inner: &dyn Any = function.inner().as_ref();
+        if let Some((q, interpolation)) = parameters(function) {
+            return Some(QuantileForm::Quantile(q, interpolation));
+        }
+        if let Some(mode) = inner.downcast_ref::<Mode>() {
+            return Some(if mode.descending { QuantileForm::ModeDesc } else { QuantileForm::Mode });
+        }
+        if inner.is::<Quartiles>() {
+            return Some(QuantileForm::Quartiles);
+        }
+        inner.is::<Product>().then_some(QuantileForm::Product)
+    }
+
+    pub(crate) fn into_function(self) -> Arc<AggregateUDF> {
+        match self {
+            QuantileForm::Quantile(q, interpolation) => quantile(q, interpolation),
+            QuantileForm::Quartiles => quartiles(),
+            QuantileForm::Product => product(),
+            QuantileForm::Mode => mode(),
+            QuantileForm::ModeDesc => mode_desc(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! function over arrays.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -19,9 +20,12 @@ use datafusion::logical_expr::{
 };
 use onrush_frame::nan::canonical;
 use onrush_wire::Span;
+use serde::{Deserialize, Serialize};
 
+use crate::code_address::CodeAddress;
 use crate::diagnostics;
-use crate::error::{diagnose, external};
+use crate::error::{diagnose, external, internal};
+use crate::ipc_type::IpcType;
 use crate::nan::with_one;
 
 /// The implementation: arrays of equal length in, one of that length out.
@@ -45,7 +49,7 @@ impl Output {
 
 #[derive(Debug)]
 struct Kernel {
-    name: &'static str,
+    name: Cow<'static, str>,
     output: Output,
     signature: Signature,
     body: Body,
@@ -54,7 +58,8 @@ struct Kernel {
 
 impl Kernel {
     fn new(name: &'static str, output: Output, body: Body, place: Option<Span>) -> Self {
-        Kernel { name, output, signature: Signature::variadic_any(Volatility::Immutable), body, place }
+        let signature = Signature::variadic_any(Volatility::Immutable);
+        Kernel { name: Cow::Borrowed(name), output, signature, body, place }
     }
 }
 
@@ -76,7 +81,7 @@ impl std::hash::Hash for Kernel {
 
 impl ScalarUDFImpl for Kernel {
     fn name(&self) -> &str {
-        self.name
+        &self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -137,6 +142,65 @@ pub fn is_ours(function: &ScalarUDF) -> bool {
 pub fn fixed_output(function: &ScalarUDF) -> Option<&DataType> {
     let inner: &dyn Any = function.inner().as_ref();
     inner.downcast_ref::<Kernel>()?.output.fixed()
+}
+
+/// A kernel as data, for other processes of this executable.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct KernelForm {
+    name: String,
+    output: OutputForm,
+    /// Whether values also depend on the time of the query.
+    is_stable: bool,
+    body: CodeAddress,
+    place: Option<Span>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum OutputForm {
+    Is(IpcType),
+    Of(CodeAddress),
+}
+
+impl KernelForm {
+    /// The form of a kernel. `None` for any other function.
+    ///
+    /// # Errors
+    /// If its code is in another library than this executable.
+    pub(crate) fn of(function: &ScalarUDF) -> Result<Option<KernelForm>> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let Some(kernel) = inner.downcast_ref::<Kernel>() else { return Ok(None) };
+        let near = |address: Option<CodeAddress>| {
+            address.ok_or_else(|| {
+                external(internal(&format!("the code of `{}` is in another library than the engine", kernel.name)))
+            })
+        };
+        let output = match &kernel.output {
+            Output::Is(dtype) => OutputForm::Is(IpcType(dtype.clone())),
+            Output::Of(rule) => OutputForm::Of(near(CodeAddress::of_type_rule(*rule))?),
+        };
+        Ok(Some(KernelForm {
+            name: kernel.name.to_string(),
+            output,
+            is_stable: kernel.signature.volatility == Volatility::Stable,
+            body: near(CodeAddress::of_body(kernel.body))?,
+            place: kernel.place.clone(),
+        }))
+    }
+
+    pub(crate) fn into_function(self) -> Arc<ScalarUDF> {
+        let output = match self.output {
+            OutputForm::Is(IpcType(dtype)) => Output::Is(dtype),
+            OutputForm::Of(rule) => Output::Of(rule.type_rule()),
+        };
+        let volatility = if self.is_stable { Volatility::Stable } else { Volatility::Immutable };
+        Arc::new(ScalarUDF::new_from_impl(Kernel {
+            name: Cow::Owned(self.name),
+            output,
+            signature: Signature::variadic_any(volatility),
+            body: self.body.body(),
+            place: self.place,
+        }))
+    }
 }
 
 /// An error of the data, with the place of the expression that met it.
@@ -209,6 +273,26 @@ pub fn cast_at(to: &DataType, place: &Span) -> Arc<ScalarUDF> {
 pub fn cast_target(function: &ScalarUDF) -> Option<&DataType> {
     let inner: &dyn Any = function.inner().as_ref();
     inner.downcast_ref::<Cast>().map(|cast| &cast.to)
+}
+
+/// A [`cast_at`] as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct CastForm {
+    to: IpcType,
+    place: Span,
+}
+
+impl CastForm {
+    /// The form of a cast. `None` for any other function.
+    pub(crate) fn of(function: &ScalarUDF) -> Option<CastForm> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let cast = inner.downcast_ref::<Cast>()?;
+        Some(CastForm { to: IpcType(cast.to.clone()), place: cast.place.clone() })
+    }
+
+    pub(crate) fn into_function(self) -> Arc<ScalarUDF> {
+        cast_at(&self.to.0, &self.place)
+    }
 }
 
 /// With what the name of a [`cast_at`] starts; the type follows.

@@ -1,6 +1,7 @@
 //! Functions over neighbouring rows that are no aggregate of a fixed number of rows: interpolation, exponentially
 //! weighted means, correlations of windows, windows by time. Each sees a whole partition at once, in its order.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Float64Builder, Int64Array};
@@ -8,12 +9,13 @@ use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion::logical_expr::{PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl};
+use serde::{Deserialize, Serialize};
 
 use crate::calendar_interval::CalendarInterval;
 use crate::quantile::{Interpolation, of_sorted};
 
 /// A number that is compared and hashed by its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bits(u64);
 
 impl Bits {
@@ -27,14 +29,14 @@ impl Bits {
 }
 
 /// The ends that belong to a window by time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClosedEnds {
     pub left: bool,
     pub right: bool,
 }
 
 /// The statistic of a window by time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Statistic {
     Sum,
     Mean,
@@ -46,7 +48,7 @@ pub enum Statistic {
 }
 
 /// How far a window by time reaches back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reach {
     /// A range of the numbers that the rows are ordered by.
     Number(i64),
@@ -78,7 +80,7 @@ impl Reach {
 }
 
 /// The computation. Arguments are `Float64` unless it says otherwise; so is the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Work {
     /// Nulls between two values become values on the line between them.
     Interpolate,
@@ -99,6 +101,12 @@ struct Series {
 pub fn series(work: Work) -> Arc<WindowUDF> {
     let signature = Signature::variadic_any(Volatility::Immutable);
     Arc::new(WindowUDF::new_from_impl(Series { work, signature }))
+}
+
+/// The computation of a [`series`]. `None` for any other function.
+pub(crate) fn work(function: &WindowUDF) -> Option<Work> {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.downcast_ref::<Series>().map(|series| series.work)
 }
 
 impl WindowUDFImpl for Series {

@@ -9,6 +9,7 @@ use datafusion::common::{ScalarValue, internal_err};
 use datafusion::error::Result;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
+use serde::{Deserialize, Serialize};
 
 use super::quantile::{GroupCounter, GroupedValues, Values, state_of};
 use crate::error::external;
@@ -134,6 +135,35 @@ impl AggregateUDFImpl for AnyQuantile {
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         internal_err!("a quantile of no type")
+    }
+}
+
+/// An aggregate of this module as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum TimesForm {
+    Quantile(f64),
+    Mean,
+    AnyQuantile(f64),
+}
+
+impl TimesForm {
+    /// The form of an aggregate of this module. `None` for any other function.
+    pub(crate) fn of(function: &AggregateUDF) -> Option<TimesForm> {
+        let inner: &dyn Any = function.inner().as_ref();
+        match inner.downcast_ref::<Ticks>() {
+            Some(ticks) => {
+                Some(ticks.quantile.map_or(TimesForm::Mean, |bits| TimesForm::Quantile(f64::from_bits(bits))))
+            }
+            None => quantile_of(function).map(TimesForm::AnyQuantile),
+        }
+    }
+
+    pub(crate) fn into_function(self) -> Arc<AggregateUDF> {
+        match self {
+            TimesForm::Quantile(q) => quantile(q),
+            TimesForm::Mean => mean(),
+            TimesForm::AnyQuantile(q) => any_quantile(q),
+        }
     }
 }
 

@@ -11,3 +11,4 @@ pub mod ops;
 pub mod predicates;
 pub mod resident;
 pub mod session_states;
+pub mod travel;

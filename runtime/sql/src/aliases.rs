@@ -3,6 +3,7 @@
 //! DataFusion names an expression by its source without casts: `select a, a::int` would have two columns `a`, and
 //! `select sum(a), sum(a::double)` two columns of one name, which is an error.
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock};
@@ -126,6 +127,12 @@ pub fn function() -> Arc<ScalarUDF> {
         Arc::new(ScalarUDF::new_from_impl(AsItIs { signature }))
     });
     Arc::clone(&FUNCTION)
+}
+
+/// Whether a function is [`function`].
+pub fn is_apart(function: &ScalarUDF) -> bool {
+    let inner: &dyn Any = function.inner().as_ref();
+    inner.is::<AsItIs>()
 }
 
 /// The expression in the call of [`function`].

@@ -4,6 +4,7 @@
 //! inside calls therefore take time with the cube of their depth; terms of one call do not.
 
 use std::any::Any;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use arrow::compute::kernels::numeric;
@@ -15,13 +16,15 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
+use onrush_expr::ipc_type::IpcType;
 use onrush_expr::scalar_udf::{Body, fixed_output, kernel};
 use onrush_expr::type_coercion;
+use serde::{Deserialize, Serialize};
 
 /// Calls inside calls, at most. Plans of fewer run on a device as they did: it does not know the long form.
 const DEEPEST: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Step {
     Add,
     Subtract,
@@ -58,7 +61,7 @@ struct Chain {
 }
 
 impl Chain {
-    fn call(steps: Vec<Step>, dtype: DataType, args: Vec<Expr>) -> Expr {
+    fn function(steps: Vec<Step>, dtype: DataType) -> Arc<ScalarUDF> {
         let signature = Signature::variadic_any(Volatility::Immutable);
         let signs = steps.iter().map(|step| match step {
             Step::Add => '+',
@@ -69,7 +72,7 @@ impl Chain {
             name.push(sign);
             name
         });
-        ScalarUDF::from(Chain { name, steps, dtype, signature }).call(args)
+        Arc::new(ScalarUDF::new_from_impl(Chain { name, steps, dtype, signature }))
     }
 }
 
@@ -111,6 +114,25 @@ fn chain_of(function: &ScalarUDF) -> Option<&Chain> {
     inner.downcast_ref()
 }
 
+/// A [`Chain`] as data.
+#[derive(Serialize, Deserialize)]
+pub struct ChainForm {
+    steps: Vec<Step>,
+    dtype: IpcType,
+}
+
+impl ChainForm {
+    /// The form of a chain. `None` for any other function.
+    pub fn of(function: &ScalarUDF) -> Option<ChainForm> {
+        let chain = chain_of(function)?;
+        Some(ChainForm { steps: chain.steps.clone(), dtype: IpcType(chain.dtype.clone()) })
+    }
+
+    pub fn into_function(self) -> Arc<ScalarUDF> {
+        Chain::function(self.steps, self.dtype.0)
+    }
+}
+
 /// The type of a call that has one whatever its arguments are: what is below it is not asked.
 pub fn fixed_type(expr: &Expr) -> Option<&DataType> {
     let Expr::ScalarFunction(call) = expr else { return None };
@@ -126,9 +148,9 @@ pub fn checked(raw: RawBinaryExpr, left: &DataType, right: &DataType) -> Expr {
             let mut steps = chain_of(&call.func).map_or_else(Vec::new, |chain| chain.steps.clone());
             steps.push(step);
             call.args.push(b);
-            Chain::call(steps, dtype, call.args)
+            Chain::function(steps, dtype).call(call.args)
         }
-        a if depth(&a) >= DEEPEST => Chain::call(vec![step], dtype, vec![a, b]),
+        a if depth(&a) >= DEEPEST => Chain::function(vec![step], dtype).call(vec![a, b]),
         a => step.call(dtype, vec![a, b]),
     }
 }

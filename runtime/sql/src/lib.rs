@@ -29,6 +29,7 @@ mod stars;
 mod statements;
 mod subscripts;
 mod syntax;
+pub mod travel;
 mod walk;
 
 use std::collections::{HashMap, HashSet};

@@ -22,6 +22,10 @@ const UNSAFE: &[(&str, &str)] = &[
         "runtime/databases/src/adbc",
         "the C interfaces of ADBC and of Arrow's data, in the process that is there for a driver",
     ),
+    (
+        "runtime/expr/src/code_address.rs",
+        "addresses of kernels' bodies that plans bring from a process of the same executable",
+    ),
     ("runtime/frame/src/mapping.rs", "the mapping of tables on disk"),
     ("kernel/host/", "fork, dlopen and descriptors of the cell process"),
     ("kernel/onrush/src/host", "locks in variables whose holder is gone"),

@@ -131,8 +131,9 @@ impl ExtensionPlanner for Planner {
         let physical = |expr| planner.create_physical_expr(expr, node.input.schema(), session, context);
         let values = node.values.iter().map(physical).collect::<Result<_>>()?;
         let schema = Arc::new(node.schema.as_arrow().clone());
-        let inputs = vec![Arc::clone(input)];
-        Ok(Some(Arc::new(DescribeExec::new(inputs, values, Arc::clone(&node.places), node.names, schema))))
+        let (inputs, places) = (vec![Arc::clone(input)], Arc::clone(&node.places));
+        let names = node.names.iter().map(|name| (*name).to_string()).collect();
+        Ok(Some(Arc::new(DescribeExec::new(inputs, values, places, names, schema))))
     }
 }
 
@@ -142,16 +143,17 @@ pub struct DescribeExec {
     pub inputs: Vec<Arc<dyn ExecutionPlan>>,
     values: Vec<Arc<dyn PhysicalExpr>>,
     places: Arc<Vec<Place>>,
-    names: &'static [&'static str],
+    names: Arc<[String]>,
     properties: Arc<PlanProperties>,
 }
 
 impl DescribeExec {
-    fn new(
+    /// Shows `values` of the one row of the inputs at their places. `names` and `places` are as of [`Describe`].
+    pub fn new(
         inputs: Vec<Arc<dyn ExecutionPlan>>,
         values: Vec<Arc<dyn PhysicalExpr>>,
         places: Arc<Vec<Place>>,
-        names: &'static [&'static str],
+        names: Arc<[String]>,
         schema: SchemaRef,
     ) -> Self {
         let known = EquivalenceProperties::new(schema);
@@ -165,10 +167,17 @@ impl DescribeExec {
         &self.values
     }
 
+    /// The arguments of [`DescribeExec::new`] after the inputs, for another process: values, places, names and the
+    /// schema of the result.
+    pub fn parts(&self) -> (&[Arc<dyn PhysicalExpr>], &[Place], &[String], SchemaRef) {
+        (&self.values, &self.places, &self.names, self.schema())
+    }
+
     /// The same statistics of other aggregates. The columns of `values` are those of all inputs, one input after the
     /// other.
     pub fn over(&self, inputs: Vec<Arc<dyn ExecutionPlan>>, values: Vec<Arc<dyn PhysicalExpr>>) -> DescribeExec {
-        DescribeExec::new(inputs, values, Arc::clone(&self.places), self.names, self.schema())
+        let (places, names) = (Arc::clone(&self.places), Arc::clone(&self.names));
+        DescribeExec::new(inputs, values, places, names, self.schema())
     }
 }
 
@@ -206,13 +215,12 @@ impl ExecutionPlan for DescribeExec {
         if inputs.len() != self.inputs.len() {
             return Err(wrong_inputs());
         }
-        let (values, places, schema) = (self.values.clone(), Arc::clone(&self.places), self.schema());
-        Ok(Arc::new(DescribeExec::new(inputs, values, places, self.names, schema)))
+        Ok(Arc::new(self.over(inputs, self.values.clone())))
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let schema = self.schema();
-        let (of, places, names) = (Arc::clone(&schema), Arc::clone(&self.places), self.names);
+        let (of, places, names) = (Arc::clone(&schema), Arc::clone(&self.places), Arc::clone(&self.names));
         let (inputs, values) = (self.inputs.clone(), self.values.clone());
         let rows = async move {
             let (mut fields, mut columns) = (Vec::new(), Vec::new());
@@ -226,13 +234,13 @@ impl ExecutionPlan for DescribeExec {
             let row = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
             let value = |value: &Arc<dyn PhysicalExpr>| value.evaluate(&row)?.into_array(row.num_rows());
             let values = values.iter().map(value).collect::<Result<Vec<ArrayRef>>>()?;
-            picked(&values, &places, names, &of)
+            picked(&values, &places, &names, &of)
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, futures::stream::once(rows))))
     }
 }
 
-fn picked(values: &[ArrayRef], places: &[Place], names: &[&str], schema: &SchemaRef) -> Result<RecordBatch> {
+fn picked(values: &[ArrayRef], places: &[Place], names: &[String], schema: &SchemaRef) -> Result<RecordBatch> {
     if names.is_empty() {
         let columns = values.iter().zip(schema.fields()).map(|(value, field)| cast(value, field.data_type()));
         return Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<std::result::Result<_, _>>()?)?);
@@ -241,7 +249,7 @@ fn picked(values: &[ArrayRef], places: &[Place], names: &[&str], schema: &Schema
     for (value, (column, row)) in values.iter().zip(places) {
         columns[*column][*row] = Some(value);
     }
-    let titles: ArrayRef = Arc::new(StringArray::from(names.to_vec()));
+    let titles: ArrayRef = Arc::new(StringArray::from_iter_values(names));
     let mut arrays = vec![cast(&titles, schema.field(0).data_type())?];
     for (column, field) in columns.iter().zip(schema.fields()).skip(1) {
         let none = new_null_array(field.data_type(), 1);

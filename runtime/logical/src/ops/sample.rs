@@ -1,5 +1,6 @@
 //! Random samples that a seed fixes: the same rows each time, in the frame's order.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanBuilder, ListBuilder, PrimitiveArray};
@@ -17,6 +18,7 @@ use onrush_expr::scalar_udf::kernel;
 use onrush_expr::{Aggregation, Lower, Scope, column, lit};
 use onrush_wire::plan::SampleSize;
 use onrush_wire::{Diagnostic, Span};
+use serde::{Deserialize, Serialize};
 
 use super::{build, keep, names};
 use crate::fingerprint;
@@ -74,9 +76,7 @@ fn replaced(plan: LogicalPlan, amount: SampleSize, seed: u64, available: &[Strin
         SampleSize::Rows(rows) => Amount::Rows(rows),
         SampleSize::Fraction(fraction) => Amount::Millionths((fraction * 1e6).round() as u64),
     };
-    let signature = Signature::nullary(Volatility::Immutable);
-    let fun =
-        WindowFunctionDefinition::WindowUDF(Arc::new(WindowUDF::new_from_impl(Draws { amount, seed, signature })));
+    let fun = WindowFunctionDefinition::WindowUDF(Draws::function(amount, seed));
     let params = WindowFunctionParams {
         args: Vec::new(),
         partition_by: Vec::new(),
@@ -96,7 +96,7 @@ fn replaced(plan: LogicalPlan, amount: SampleSize, seed: u64, available: &[Strin
 
 /// How many draws: so many, or so many for each million of the rows.
 #[doc(hidden)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Amount {
     Rows(u64),
     Millionths(u64),
@@ -108,6 +108,33 @@ struct Draws {
     amount: Amount,
     seed: u64,
     signature: Signature,
+}
+
+impl Draws {
+    fn function(amount: Amount, seed: u64) -> Arc<WindowUDF> {
+        let signature = Signature::nullary(Volatility::Immutable);
+        Arc::new(WindowUDF::new_from_impl(Draws { amount, seed, signature }))
+    }
+}
+
+/// The draws of a sample as data.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DrawsForm {
+    amount: Amount,
+    seed: u64,
+}
+
+impl DrawsForm {
+    /// The form of the draws of a sample. `None` for any other function.
+    pub(crate) fn of(function: &WindowUDF) -> Option<DrawsForm> {
+        let inner: &dyn Any = function.inner().as_ref();
+        let Draws { amount, seed, .. } = inner.downcast_ref::<Draws>()?;
+        Some(DrawsForm { amount: *amount, seed: *seed })
+    }
+
+    pub(crate) fn into_function(self) -> Arc<WindowUDF> {
+        Draws::function(self.amount, self.seed)
+    }
 }
 
 impl WindowUDFImpl for Draws {
