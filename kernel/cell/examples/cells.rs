@@ -69,6 +69,8 @@ fn main() {
                     Event::Frames { reply } => drop(reply.send(Vec::new())),
                     Event::ReadControl { reply, .. } => drop(reply.send(None)),
                     Event::Top { reply } => drop(reply.send(Ok(String::new()))),
+                    // A question whose reply is dropped has no answer.
+                    Event::Cluster { .. } => {}
                     Event::Loop(_) | Event::Control(_) | Event::Filter { .. } | Event::Capture | Event::Lost => {}
                     Event::Worked(line) => println!("  {line}"),
                     Event::Raised { traceback, .. } => println!("  {}", traceback.join("\n  ")),

@@ -33,6 +33,8 @@ pub enum CommandKind {
     Opt(Option<u8>),
     /// `None` asks what it is.
     Engine(Option<String>),
+    /// The address of a cluster.
+    Cluster(String),
     /// A line as of `[dependencies]`; an empty one asks what there is.
     Dep(String),
     Shell(String),
@@ -80,6 +82,7 @@ Look
   NAME?            what a name is: type, signature, documentation
   :engine          where frames are computed, and what the session holds
   :top             the session's tasks, and its memory by notebook
+  :cluster ADDRESS the workers at `onrush://host:port,…`, and what they run
   :timing          say after each cell where its time went (again: stop)
   :test [NAME]     run the cells' `#[test]` functions, as `cargo test` does
   :help [WORD]     this text; of a WORD the reference: `:help group_by`; also
@@ -112,7 +115,7 @@ In the code
   read_csv(\"…\"), read_parquet(\"…\"), frame! { … }, x!(…), sql(\"…\")   frames
 ";
 
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 14] = [
     ":vars",
     ":stale",
     ":top",
@@ -123,6 +126,7 @@ const NAMES: [&str; 13] = [
     ":timing",
     ":opt",
     ":engine",
+    ":cluster",
     ":dep",
     ":export",
     ":test",
@@ -366,6 +370,9 @@ fn parse(line: &str, file: &str, number: u32) -> Result<CommandKind, Diagnostic>
                 .help("`:opt 3` for hot loops, `:opt 1` is the default")),
         },
         ":engine" => Ok(CommandKind::Engine(Some(argument.to_string()).filter(|a| !a.is_empty()))),
+        ":cluster" if !argument.is_empty() => Ok(CommandKind::Cluster(argument.to_string())),
+        ":cluster" => Err(fails("argument", "`:cluster` needs the address of a cluster".into())
+            .help("`:cluster onrush://host:port,host:port`")),
         ":export" => match argument.split_once(char::is_whitespace).map_or((argument, ""), |(w, f)| (w, f.trim())) {
             ("crate", folder) => Ok(CommandKind::Export(Some(folder.to_string()).filter(|f| !f.is_empty()))),
             _ => Err(fails("argument", "`:export` writes a cargo project".into()).help("`:export crate [FOLDER]`")),
@@ -446,6 +453,14 @@ mod tests {
         assert!(help("%%time\n%%sql\nselect 1").contains("sql("));
         assert!(help("%%time\n%%python\n1").contains("perf_counter"));
         assert_eq!(help("%%pyton\n1"), "did you mean `%%python`?");
+    }
+
+    #[test]
+    fn a_cluster_has_an_address() {
+        let address = "onrush://127.0.0.1:7433,127.0.0.1:7434";
+        let kind = CommandKind::Cluster(address.to_string());
+        assert_eq!(cell(&format!(":cluster {address}")).before, [Command { line: 1, kind }]);
+        assert_eq!(help(":cluster"), "`:cluster onrush://host:port,host:port`");
     }
 
     #[test]

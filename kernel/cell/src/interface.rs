@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use onrush_wire::cluster::ClusterInfo;
 use onrush_wire::control::{Control, Setting};
 use onrush_wire::dashboard::Filter;
 use onrush_wire::display::{Display, Picture};
@@ -107,6 +108,11 @@ pub enum Event {
     Engine {
         choice: Option<String>,
         reply: Sender<Result<String, Diagnostic>>,
+    },
+    /// `:cluster`: ask the workers of a cluster.
+    Cluster {
+        address: String,
+        reply: Sender<Result<ClusterInfo, Diagnostic>>,
     },
     /// `:top`: what the session is doing, and for whom.
     Top {

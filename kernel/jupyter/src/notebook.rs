@@ -642,6 +642,9 @@ impl Run<'_> {
             Event::Top { reply } => {
                 let _ = reply.send(session_info::top(self.notebook.session.notebook()));
             }
+            Event::Cluster { address, reply } => {
+                let _ = reply.send(self.notebook.session.cluster(&address));
+            }
             Event::Frames { reply } => {
                 let (frames, models) = self.notebook.session.own_objects();
                 let shown = frames.iter().map(|frame| (frame.name.clone(), session_info::frame(frame)));

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use onrush_cell::Frames;
+use onrush_wire::cluster::ClusterInfo;
 use onrush_wire::codec::{self, CodecError};
 use onrush_wire::learn::Detail;
 use onrush_wire::progress::{Task, TaskState};
@@ -31,6 +32,9 @@ const NAMES_LIMIT: Duration = Duration::from_millis(300);
 
 /// So many trials of a search have a complete one among them.
 const MANY_TRIALS: usize = 200;
+
+/// Time that the workers of a cluster may take to answer, all of them together.
+const CLUSTER_LIMIT: Duration = Duration::from_secs(60);
 
 /// Time that a summary of a column may take, for each number.
 const SUMMARY_LIMIT: Duration = Duration::from_millis(700);
@@ -351,6 +355,24 @@ impl Session {
 
     pub fn hide(&self, frame: FrameId) {
         tell(&mut self.state.lock(), &Request::Hide { frame });
+    }
+
+    /// The workers of a cluster, which the session asks. Starts a session if none answers.
+    ///
+    /// # Errors
+    /// The errors of the session, such as a wrong token or a worker that does not answer.
+    pub fn cluster(self: &Arc<Self>, address: &str) -> Result<ClusterInfo, Diagnostic> {
+        self.ensure()?;
+        let (socket, interrupted) = (&self.socket, Some(Arc::clone(&self.interrupted)));
+        let generation = self.state.lock().generation;
+        let mut connection =
+            Connection::open_within(socket, &self.notebook, Role::Kernel, generation, CLUSTER_LIMIT, interrupted)?;
+        match connection.ask(&Request::Connect { address: address.to_string() }) {
+            Ok(Reply::Cluster(cluster)) => Ok(cluster),
+            Ok(Reply::Failed(diagnostic)) => Err(diagnostic),
+            Ok(_) => Err(unreachable_session(socket, "it gave an unexpected answer")),
+            Err(error) => Err(unreachable_session(socket, &error.to_string())),
+        }
     }
 
     /// The socket of the session, and the id of this notebook.

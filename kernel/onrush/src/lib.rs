@@ -9,6 +9,7 @@ pub mod __x;
 mod arrow_conversion;
 #[doc(hidden)]
 pub mod bindings;
+mod cluster;
 mod column;
 pub mod controls;
 pub mod cuda;
@@ -42,6 +43,7 @@ pub mod __frame {
     pub use crate::into_column::{column, frame};
 }
 
+pub use cluster::{Cluster, connect};
 pub use column::{Column, Element};
 pub use controls::{
     Button, Checkbox, Choice, Choices, ControlBox, NumberField, ProgressBar, RangeSlider, Slider, TextField, TextLabel,

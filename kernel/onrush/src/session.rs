@@ -124,7 +124,8 @@ fn names_frames(request: &Request) -> bool {
     match request {
         Request::Step { op: Op::Read(_) | Op::FromArrow { .. }, .. } => false,
         Request::Step { op: Op::Sql { tables, .. }, .. } => !tables.is_empty(),
-        Request::Names | Request::Get { .. } | Request::LoadModel { .. } | Request::Status | Request::Tasks => false,
+        Request::Names | Request::Get { .. } | Request::LoadModel { .. } | Request::Connect { .. } => false,
+        Request::Status | Request::Tasks => false,
         _ => true,
     }
 }

@@ -121,6 +121,30 @@ fn databases_have_addresses_and_queries() {
 }
 
 #[test]
+fn files_of_a_cluster_have_its_address() {
+    let _session = session();
+    let line = line!() + 1;
+    let error = attempt(|| connect("127.0.0.1:7433")).unwrap_err();
+    let place = &error.labels[0].span;
+    assert_eq!((place.line, place.column, place.length), (line, 28, 7));
+    let c = connect("onrush://127.0.0.1:7433,127.0.0.1:7434");
+    c.read_parquet("trips/");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!((source.path.as_str(), source.cluster.as_deref()), ("trips/", Some(c.address())));
+    assert_eq!(source.format, Format::Parquet(ParquetOptions::default()));
+    read_parquet("trips/");
+    let Op::Read(source) = last() else { panic!() };
+    assert_eq!(source.cluster, None);
+    c.workers();
+    let Op::FromArrow { schema, .. } = last() else { panic!() };
+    assert_eq!(schema.names().collect::<Vec<_>>(), ["address", "cores", "memory", "device", "tasks"]);
+    let workers = "127.0.0.1:7433 (2 cores, 4.0 GB), 127.0.0.1:7434 (2 cores, 4.0 GB)";
+    assert_eq!(format!("{c:?}"), format!("cluster of 2 workers, 4 cores: {workers}"));
+    let Some(Content::Table(table)) = c.content() else { panic!() };
+    assert_eq!((table.columns.len(), table.total_rows), (4, 2));
+}
+
+#[test]
 fn a_place_is_the_methods_name() {
     let _session = session();
     let f = frame();

@@ -386,6 +386,11 @@ requests! {
         effect: Effect::Pure,
         at: at.as_ref(),
     };
+    /// Asks the workers of a cluster for their cores, memory, device and tasks. The address is as the user wrote it:
+    /// `onrush://host:port,host:port`. Reply: [`Reply::Cluster`](crate::session::Reply::Cluster).
+    frames Connect { address: String } => {
+        title: |_| "connect".to_string(), objects: vec![], exprs: vec![], effect: Effect::Pure
+    };
 }
 
 impl Request {

@@ -4,6 +4,7 @@
 //! Jupyter and no rustc, and depends on no other crate of the project: the two towers of the workspace meet only here.
 
 pub mod call;
+pub mod cluster;
 pub mod codec;
 pub mod control;
 pub mod dashboard;
@@ -39,7 +40,7 @@ pub use value::Value;
 use serde::{Deserialize, Serialize};
 
 /// Version of everything in this crate. Both ends of a socket say it first; different numbers do not talk.
-pub const PROTOCOL: u32 = 23;
+pub const PROTOCOL: u32 = 24;
 
 /// Anything that a session holds for its notebooks: frames, and what other kinds come. One number space for all of
 /// them, never reused within the life of a supervisor.

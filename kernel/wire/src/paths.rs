@@ -28,6 +28,8 @@ pub const DEVICE_MEMORY: &str = "ONRUSH_DEVICE_MEMORY";
 pub const CELL_MEMORY: &str = "ONRUSH_CELL_MEMORY";
 /// Bytes of a file that is fetched from another place, at most; default: 8G. Suffixes K, M, G; `none`.
 pub const DOWNLOAD_LIMIT: &str = "ONRUSH_DOWNLOAD_LIMIT";
+/// The token of a cluster's workers, which the session shows them; default: what [`token_file`] holds.
+pub const TOKEN: &str = "ONRUSH_TOKEN";
 /// Seconds for which the session keeps what a failed cell had finished; default: 600.
 pub const PARKED: &str = "ONRUSH_PARKED";
 
@@ -50,6 +52,12 @@ pub fn parked() -> Duration {
 fn seconds(name: &str, default: u64) -> Duration {
     let given = env::var(name).ok().and_then(|v| v.trim().parse::<f64>().ok());
     given.and_then(|s| Duration::try_from_secs_f64(s).ok()).unwrap_or(Duration::from_secs(default))
+}
+
+/// `$XDG_CONFIG_HOME/onrush/token`, else `~/.config/onrush/token`. `None` for a user without a home folder.
+pub fn token_file() -> Option<PathBuf> {
+    let config = set("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
+    Some(config.or_else(|| Some(home()?.join(".config")))?.join("onrush/token"))
 }
 
 fn set(name: &str) -> Option<PathBuf> {

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::call::{CellEnd, Request};
+use crate::cluster::ClusterInfo;
 use crate::diagnostic::Diagnostic;
 use crate::explore::ExploreReply;
 use crate::learn::{ModelId, ModelInfo};
@@ -114,6 +115,7 @@ pub enum Reply {
     Tasks(Vec<Task>),
     Status(Status),
     Failed(Diagnostic),
+    Cluster(ClusterInfo),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

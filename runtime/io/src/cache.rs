@@ -96,6 +96,12 @@ impl FileCache {
         SHARED.get_or_init(FileCache::default)
     }
 
+    /// The one of files that other machines read: no Parquet file is held.
+    pub fn of_scans() -> &'static FileCache {
+        static SCANS: OnceLock<FileCache> = OnceLock::new();
+        SCANS.get_or_init(|| FileCache::new(0))
+    }
+
     /// Bytes of decoded files to keep. A Parquet file that would take more than half of it is scanned instead of held.
     pub fn set_limit(&self, limit: u64) {
         self.state.lock().limit = limit;

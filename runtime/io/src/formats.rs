@@ -29,7 +29,7 @@ use avro::AVRO;
 use csv::Layout;
 use ipc::IPC;
 use orc::ORC;
-pub use parquet::ParquetScan;
+pub use parquet::{ParquetScan, parquet_readers};
 
 /// The format of files: that of the first one.
 ///

@@ -25,7 +25,7 @@ use onrush_wire::plan::{FileMark, Format, Source};
 
 pub use cache::FileCache;
 pub use content::{Content, LoadedSource};
-pub use formats::ParquetScan;
+pub use formats::{ParquetScan, parquet_readers};
 pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
 pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, WrittenFile, write_bytes, write_graph};
@@ -44,6 +44,7 @@ pub fn open(
 ) -> Result<(LoadedSource, Vec<FileMark>), Diagnostic> {
     match &source.format {
         Format::Database { query } => database::open(source, query, marked, memory, task),
+        _ if source.cluster.is_some() => FileCache::of_scans().open_marked(source, marked, memory, task),
         _ => FileCache::shared().open_marked(source, marked, memory, task),
     }
 }

@@ -119,6 +119,14 @@ impl Executor {
                 let gone = || Err(Diagnostic::error(Class::Internal, "engine", "the kernel gave no answer"));
                 say(answer.recv().unwrap_or_else(|_| gone())?);
             }
+            CommandKind::Cluster(address) => {
+                let (reply, answer) = channel();
+                let _ = events.send(Event::Cluster { address: address.clone(), reply });
+                let gone = || Err(Diagnostic::error(Class::Internal, "cluster", "the kernel gave no answer"));
+                let content = Content::Table(answer.recv().unwrap_or_else(|_| gone())?.table_with_tasks());
+                let display = Display { content, display_id: None, update: false, is_result: false };
+                let _ = events.send(Event::Display(display));
+            }
             // Lines that ask for crates were carried out together.
             CommandKind::Dep(_) => say(self.notebook.dependencies.list()),
             // It needs the number of its cell.

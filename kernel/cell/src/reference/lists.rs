@@ -28,6 +28,7 @@ pub const SECTIONS: &[(&str, &[&str])] = &[
             "ExcelWriter",
         ],
     ),
+    ("Clusters", &["Cluster"]),
     ("Joins, groups and conditions", &["On", "Asof", "Resample", "When", "Then"]),
     ("Columns in Rust", &["Column", "Matrix", "Buffer"]),
     ("Plots", &["Plot", "Dashboard"]),

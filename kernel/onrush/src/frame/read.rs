@@ -12,7 +12,7 @@ use crate::handle::send;
 use crate::raise::here;
 
 pub(super) fn source(path: String, format: Format) -> Op {
-    Op::Read(Source { path, folder: folder(), format })
+    Op::Read(Source { path, folder: folder(), format, cluster: None })
 }
 
 /// Reads a CSV file, or several with `*`, `?`, `[..]` and `**` in the path. The first row names the columns. Types are

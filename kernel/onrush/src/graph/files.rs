@@ -29,7 +29,7 @@ fn read(path: String, format: Option<String>, at: &Span) -> Graph {
     let folder = folder();
     let part = |part: GraphPart| {
         let format = Format::Graph { format: format.clone(), part };
-        let source = Source { path: path.clone(), folder: folder.clone(), format };
+        let source = Source { path: path.clone(), folder: folder.clone(), format, cluster: None };
         Frame::step(Op::Read(source), at.clone())
     };
     let (kind, edges, nodes) = (part(GraphPart::Kind), part(GraphPart::Edges), part(GraphPart::Nodes));

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
 use onrush::arrow;
+use onrush_wire::cluster::{ClusterInfo, WorkerInfo};
 use onrush_wire::codec::{CodecError, encode, read_message, write_message};
 use onrush_wire::learn::{Card, EstimatorKind, Fit, ModelId, ModelInfo};
 use onrush_wire::plan::Op;
@@ -97,6 +98,11 @@ fn model(fit: &Fit) -> ModelInfo {
     }
 }
 
+fn worker(port: u16) -> WorkerInfo {
+    let (device, build) = ("cpu".to_string(), "fake".to_string());
+    WorkerInfo { address: format!("127.0.0.1:{port}"), cores: 2, memory: 4_000_000_000, device, build, tasks: 0 }
+}
+
 fn serve(mut stream: UnixStream) {
     let _: Hello = read_message(&mut stream).unwrap();
     let welcome = Welcome::Accepted { protocol: onrush_wire::PROTOCOL, pid: 1, engine: "fake".to_string() };
@@ -119,6 +125,13 @@ fn serve(mut stream: UnixStream) {
                 STEPS.lock().unwrap().push((op, at));
                 next += 1;
                 Reply::Frame { id: FrameId(next), schema: schema() }
+            }
+            Request::Connect { address } if !address.starts_with("onrush://") => {
+                let message = format!("`{address}` is not the address of a cluster");
+                Reply::Failed(Diagnostic::error(Class::Plan, "address", message))
+            }
+            Request::Connect { address } => {
+                Reply::Cluster(ClusterInfo { address, workers: vec![worker(7433), worker(7434)] })
             }
             Request::Fit { fit, .. } => {
                 let info = Box::new(model(&fit));

@@ -12,6 +12,8 @@ pub struct Source {
     pub path: String,
     pub folder: String,
     pub format: Format,
+    /// The canonical address of the cluster whose workers read the files. `None`: the session reads them.
+    pub cluster: Option<String>,
 }
 
 /// A file as it was when it was read: the lineage of a frame has one for each of its files.

@@ -107,7 +107,8 @@ fn requests_of_models_keep_their_bytes() {
     check(18, &Request::ClusterScore { frame: FRAME, label, score }, &[vec![7], text("label"), text("silhouette")]);
 }
 
-/// `ValidationCurve` came with protocol 21, `Share` with 22, `CrossValPredict` and `LearningCurve` with 23.
+/// `ValidationCurve` came with protocol 21, `Share` with 22, `CrossValPredict` and `LearningCurve` with 23, `Connect`
+/// with 24.
 #[test]
 fn requests_that_came_later_are_last() {
     let (cv, scoring, param) = (Splitter::LeaveOneOut, vec!["r2".to_string()], "alpha".to_string());
@@ -122,6 +123,8 @@ fn requests_that_came_later_are_last() {
     let sizes = TrainSizes { sizes, shuffle: true, random_state: 3 };
     let fields = [content(&fit()), content(&cv), content(&scoring), content(&sizes), content(&at())];
     check(36, &Request::LearningCurve { fit: fit(), cv, scoring, sizes, at: at() }, &fields);
+    let address = "onrush://127.0.0.1:7433".to_string();
+    check(37, &Request::Connect { address: address.clone() }, &[text(&address)]);
 }
 
 #[test]

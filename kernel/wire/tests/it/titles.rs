@@ -27,6 +27,7 @@ fn a_title_names_the_call_and_its_input() {
     let (path, folder) = ("/tmp/m.onrush".to_string(), String::new());
     check(Request::LoadModel { path, folder }, "load /tmp/m.onrush");
     check(Request::Model { model: ModelId(2), what: ModelAsk::Rows }, "read a.csv");
+    check(Request::Connect { address: "onrush://127.0.0.1:7433".to_string() }, "connect");
 }
 
 #[test]

@@ -31,7 +31,7 @@ use crate::hive::{self, HiveColumn};
 use crate::memory::Reservation;
 use crate::pieces::Division;
 
-pub use scan::ParquetScan;
+pub use scan::{ParquetScan, parquet_readers};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";

@@ -29,7 +29,7 @@ impl Folder {
 
     fn open(&self, path: &str, format: Format) -> Result<LoadedSource, Diagnostic> {
         let folder = self.dir.path().to_str().unwrap().to_string();
-        self.cache.open(&Source { path: path.to_string(), folder, format }, &TaskHandle::new())
+        self.cache.open(&Source { path: path.to_string(), folder, format, cluster: None }, &TaskHandle::new())
     }
 
     fn csv(&self, path: &str) -> Result<Table, Diagnostic> {
@@ -362,6 +362,7 @@ fn a_stopped_read_ends() {
         path: "a.csv".to_string(),
         folder: folder.dir.path().to_str().unwrap().to_string(),
         format: Format::Csv(CsvOptions::default()),
+        cluster: None,
     };
     assert_eq!(folder.cache.open(&source, &task).unwrap_err().class, Class::Interrupted);
     assert!(folder.cache.open(&source, &TaskHandle::new()).is_ok(), "a stopped read leaves nothing behind");
@@ -432,6 +433,7 @@ fn a_large_parquet_file_is_scanned() {
         path: "a.parquet".to_string(),
         folder: folder.dir.path().to_str().unwrap().to_string(),
         format: Format::Parquet(ParquetOptions::default()),
+        cluster: None,
     };
     let loaded = small.open(&source, &TaskHandle::new()).unwrap();
     assert!(matches!(loaded.content, Content::Scan(_)));

@@ -31,7 +31,8 @@ fn files() -> PathBuf {
 
 fn load(path: &str, folder: &Path, format: Format) -> Result<LoadedSource, Diagnostic> {
     let folder = folder.to_string_lossy().into_owned();
-    FileCache::new(64 << 20).open(&Source { path: path.to_string(), folder, format }, &TaskHandle::new())
+    let source = Source { path: path.to_string(), folder, format, cluster: None };
+    FileCache::new(64 << 20).open(&source, &TaskHandle::new())
 }
 
 fn open(path: &str, folder: &Path, format: Format) -> Result<Table, Diagnostic> {

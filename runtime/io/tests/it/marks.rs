@@ -18,7 +18,7 @@ fn open(
     format: Format,
     marked: Option<&[FileMark]>,
 ) -> Result<(u64, Vec<FileMark>), Diagnostic> {
-    let source = Source { path: path.to_string(), folder: folder.display().to_string(), format };
+    let source = Source { path: path.to_string(), folder: folder.display().to_string(), format, cluster: None };
     // As a new engine: nothing is known of the files.
     let cache = FileCache::new(64 << 20);
     cache.open_marked(&source, marked, &NoLimit, &TaskHandle::new()).map(|(loaded, marks)| (loaded.rows, marks))
@@ -93,7 +93,8 @@ fn a_changed_file_is_read_again() {
     let path = dir.path().join("a.csv");
     fs::write(&path, lines(10)).unwrap();
     let format = Format::Csv(CsvOptions::default());
-    let source = Source { path: "a.csv".to_string(), folder: dir.path().display().to_string(), format };
+    let folder = dir.path().display().to_string();
+    let source = Source { path: "a.csv".to_string(), folder, format, cluster: None };
     let cache = FileCache::new(64 << 20);
     let key = || cache.open(&source, &TaskHandle::new()).unwrap().key;
     let before = key();

@@ -182,7 +182,8 @@ fn seeds(folder: &Path) -> BTreeMap<String, (Vec<u8>, Format)> {
 
 /// Reads a file; its arrays are those that their types allow.
 fn read(name: &str, folder: &Path, format: Format) -> Result<(), Diagnostic> {
-    let source = Source { path: name.to_string(), folder: folder.to_string_lossy().into_owned(), format };
+    let folder = folder.to_string_lossy().into_owned();
+    let source = Source { path: name.to_string(), folder, format, cluster: None };
     let (loaded, _) = FileCache::new(64 << 20).open_marked(&source, None, &Limited::default(), &TaskHandle::new())?;
     if let Content::Memory(table) = loaded.content {
         for batch in table.batches() {

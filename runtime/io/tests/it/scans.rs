@@ -31,7 +31,8 @@ fn query(sql: &str) -> Vec<i64> {
 
 /// The numbers that a query gives over files.
 fn scan(path: &str, options: ParquetOptions, sql: &str) -> Vec<i64> {
-    let source = Source { path: path.to_string(), folder: String::new(), format: Format::Parquet(options) };
+    let format = Format::Parquet(options);
+    let source = Source { path: path.to_string(), folder: String::new(), format, cluster: None };
     let loaded = FileCache::new(10).open(&source, &TaskHandle::new()).unwrap();
     let Content::Scan(provider) = loaded.content else { panic!("nothing may be held") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -81,7 +82,8 @@ fn files_of_different_widths_are_scanned() {
     let query = "select cast(a * 2 as bigint) from t where a > 1 and a < 4 order by a";
     assert_eq!(scan(&path("*.parquet"), options(), query), [4, 5, 6]);
     // The same files, held.
-    let source = Source { path: path("*.parquet"), folder: String::new(), format: Format::Parquet(options()) };
+    let format = Format::Parquet(options());
+    let source = Source { path: path("*.parquet"), folder: String::new(), format, cluster: None };
     let loaded = FileCache::new(64 << 20).open(&source, &TaskHandle::new()).unwrap();
     let Content::Memory(table) = loaded.content else { panic!("small files are held") };
     assert_eq!(super::support::schema(&table), "a f64");

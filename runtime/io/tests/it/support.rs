@@ -33,7 +33,7 @@ impl Folder {
     }
 
     pub fn open(&self, path: &str, format: Format) -> Result<Table, Diagnostic> {
-        let source = Source { path: path.to_string(), folder: self.path(), format };
+        let source = Source { path: path.to_string(), folder: self.path(), format, cluster: None };
         match self.cache.open(&source, &TaskHandle::new())?.content {
             Content::Memory(table) => Ok(table.as_ref().clone()),
             Content::Scan(_) => panic!("a small file is held"),

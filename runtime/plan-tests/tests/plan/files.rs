@@ -27,7 +27,7 @@ fn write(bench: &TestEngine, frame: FrameId, path: &str, format: SinkFormat) {
 }
 
 fn read(bench: &TestEngine, path: &str, format: Format) -> FrameId {
-    bench.step(Op::Read(Source { path: path.to_string(), folder: "/".to_string(), format }))
+    bench.step(Op::Read(Source { path: path.to_string(), folder: "/".to_string(), format, cluster: None }))
 }
 
 /// The expected rows are counted by hand. NaN is above all numbers, as in Polars.

@@ -95,7 +95,8 @@ fn categories_sort_by_their_order() {
     let bench = TestEngine::default();
     for file in ["enum.parquet", "ordered.parquet"] {
         let path = format!("{}/../io/tests/files/{file}", env!("CARGO_MANIFEST_DIR"));
-        let source = Source { path, folder: String::new(), format: Format::Parquet(ParquetOptions::default()) };
+        let format = Format::Parquet(ParquetOptions::default());
+        let source = Source { path, folder: String::new(), format, cluster: None };
         let read = bench.step(Op::Read(source));
         let expected = "c n|null 5|lo 2|lo 4|mid 3|hi 1";
         let sorted = bench.step(Op::Sort { input: read, keys: vec![asc("c"), asc("n")] });

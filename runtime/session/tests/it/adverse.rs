@@ -76,7 +76,7 @@ fn frames_of_files_that_changed_are_not_made_again() {
     let all = Source { path: folder.join("*.csv").display().to_string(), folder: "/".to_string(), ..source.clone() };
     let lines = folder.join("a.jsonl").display().to_string();
     std::fs::write(&lines, "{\"n\": 3}\n").unwrap();
-    let lines = Source { path: lines, folder: "/".to_string(), format: Format::JsonLines };
+    let lines = Source { path: lines, folder: "/".to_string(), format: Format::JsonLines, cluster: None };
 
     let read = cell.step(Op::Read(source));
     let (filtered, other) = (cell.step(greater(read, "n", 1)), cell.step(Op::Read(same)));
@@ -121,7 +121,7 @@ fn what_unpacks_to_more_than_the_session_may_hold_is_refused() {
     std::fs::write(&path, packed.stdout).unwrap();
     let mut cell = session.cell("one");
     let format = Format::Csv(CsvOptions::default());
-    let source = Source { path: path.display().to_string(), folder: "/".to_string(), format };
+    let source = Source { path: path.display().to_string(), folder: "/".to_string(), format, cluster: None };
     let error = cell.try_step(Op::Read(source)).unwrap_err();
     assert_eq!((error.code.as_str(), error.class), ("out-of-memory", Class::Resources), "{error}");
     assert!(error.message.contains("zeros.csv.gz") && error.message.contains("67 MB of ONRUSH_MEMORY"), "{error}");

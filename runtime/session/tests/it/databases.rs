@@ -36,7 +36,8 @@ const SHOP: &str = "import sqlite3\nc = sqlite3.connect('shop.db')\nc.execute('c
 
 fn query(session: &Session, path: &str, query: &str) -> Op {
     let folder = session.dir.path().to_str().unwrap().to_string();
-    Op::Read(Source { path: path.to_string(), folder, format: Format::Database { query: query.to_string() } })
+    let format = Format::Database { query: query.to_string() };
+    Op::Read(Source { path: path.to_string(), folder, format, cluster: None })
 }
 
 fn write(

@@ -88,6 +88,7 @@ impl Session {
             path: name.to_string(),
             folder: self.dir.path().to_str().unwrap().to_string(),
             format: Format::Csv(CsvOptions::default()),
+            cluster: None,
         }
     }
 }

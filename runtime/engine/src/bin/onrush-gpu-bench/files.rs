@@ -88,7 +88,8 @@ fn load(engine: &Engine, folder: &Path) -> Result<Vec<(String, FrameId)>, String
         let path = folder.join(format!("{name}.parquet")).to_string_lossy().into_owned();
         let (read, held) = (id(), id());
         let begun = Instant::now();
-        let source = Source { path, folder: String::new(), format: Format::Parquet(Default::default()) };
+        let format = Format::Parquet(Default::default());
+        let source = Source { path, folder: String::new(), format, cluster: None };
         engine.step(read, &Op::Read(source), None, None, &task).map_err(|e| e.message)?;
         let decoded = begun.elapsed();
         engine.persist(read, held, &task).map_err(|e| e.message)?;

@@ -19,6 +19,8 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -153,15 +155,12 @@ impl TableProvider for ParquetScan {
         limit: Option<usize>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         file_marks::still(&self.files, false).map_err(|e| DataFusionError::External(Box::new(e)))?;
-        let runtime = session.runtime_env();
-        let store = runtime.object_store(&self.url)?;
-        let cache = runtime.cache_manager.get_file_metadata_cache();
-        let mut factory: Arc<dyn ParquetFileReaderFactory> =
-            Arc::new(CachedParquetFileReaderFactory::new(store, cache));
+        let (runtime, url) = (session.runtime_env(), self.url.object_store());
+        let mut factory = any_readers(runtime, &url)?;
         let mut source =
             ParquetSource::new(self.table.clone()).with_table_parquet_options(session.default_table_options().parquet);
         if self.has_floats() {
-            factory = Arc::new(WithoutFloats { inner: factory });
+            factory = parquet_readers(runtime, &url)?;
             source = source.with_enable_page_index(false);
         }
         let source = source.with_parquet_file_reader_factory(factory);
@@ -172,7 +171,7 @@ impl TableProvider for ParquetScan {
             None => self.places.clone(),
         };
         // One group: the rows come in the order of the files.
-        let config = FileScanConfigBuilder::new(self.url.object_store(), Arc::new(source))
+        let config = FileScanConfigBuilder::new(url, Arc::new(source))
             .with_file_groups(vec![FileGroup::new(self.locations.clone())])
             .with_statistics(statistics)
             .with_projection_indices(Some(places))?
@@ -184,6 +183,20 @@ impl TableProvider for ParquetScan {
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> PlanResult<Vec<TableProviderFilterPushDown>> {
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
+}
+
+fn any_readers(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> PlanResult<Arc<dyn ParquetFileReaderFactory>> {
+    let store = runtime.object_store(url)?;
+    let cache = runtime.cache_manager.get_file_metadata_cache();
+    Ok(Arc::new(CachedParquetFileReaderFactory::new(store, cache)))
+}
+
+/// Readers of Parquet files that leave out the statistics of float columns, as all scans of such files need them.
+///
+/// # Errors
+/// If the runtime knows no store of this URL.
+pub fn parquet_readers(runtime: &RuntimeEnv, url: &ObjectStoreUrl) -> PlanResult<Arc<dyn ParquetFileReaderFactory>> {
+    Ok(Arc::new(WithoutFloats { inner: any_readers(runtime, url)? }))
 }
 
 /// Readers of files whose metadata have no statistics of float columns.
