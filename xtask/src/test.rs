@@ -198,6 +198,7 @@ pub const CRATES: &[&str] = &[
     "onrush-databases",
     "onrush-io",
     "onrush-places",
+    "onrush-cluster",
     "onrush-dense",
     "onrush-learn",
     "onrush-graph",

@@ -57,9 +57,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-wire",
         ],
     ),
+    ("onrush-cluster", &["onrush-expr", "onrush-frame", "onrush-io", "onrush-logical", "onrush-sql", "onrush-wire"]),
     (
         "onrush-engine",
         &[
+            "onrush-cluster",
             "onrush-device",
             "onrush-expr",
             "onrush-frame",
@@ -143,11 +145,14 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     ("quick-xml", &["onrush-graph-io"], "only runtime/graph-io reads XML"),
     ("object_store", &["onrush-places"], "only runtime/places knows the network"),
     ("reqwest", &["onrush-places"], "only runtime/places knows the network"),
+    ("tonic", &["onrush-cluster"], "only runtime/cluster knows other machines"),
+    ("datafusion-distributed", &["onrush-cluster"], "only runtime/cluster knows other machines"),
     ("cudarc", &["onrush-device"], "only runtime/device knows CUDA"),
     (
         "arrow",
         &[
             "onrush",
+            "onrush-cluster",
             "onrush-databases",
             "onrush-engine",
             "onrush-explore",
@@ -171,6 +176,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     (
         "datafusion",
         &[
+            "onrush-cluster",
             "onrush-engine",
             "onrush-expr",
             "onrush-gpu",
