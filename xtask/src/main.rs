@@ -66,6 +66,12 @@ enum Task {
     },
     /// Runs public corpora of files and queries, and counts right, wrong and refused answers
     Corpus(corpus::Corpora),
+    /// Builds Onrush and starts the workers of a cluster: `onrush cluster up` with these options
+    Cluster {
+        /// Options of `onrush cluster up`, such as `-- --workers 3`, or hosts, as `-- gpu1,gpu2`
+        #[arg(last = true)]
+        options: Vec<String>,
+    },
     /// Packs the built product into files of at most 60 MB, for a machine without Rust or a network
     Bundle {
         /// Pack one bundle only
@@ -87,6 +93,7 @@ fn main() -> ExitCode {
         Task::Lint => lint(&workspace),
         Task::Bench { suite, out, options } => bench::run(&workspace, suite, out.as_deref(), &options),
         Task::Corpus(options) => corpus::run(&workspace, &options),
+        Task::Cluster { options } => cluster(&workspace, &options),
         Task::Bundle { only } => bundle::run(&workspace, only),
         Task::Wheel(options) => wheel::run(&workspace, &options),
     });
@@ -97,6 +104,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+fn cluster(workspace: &Workspace, options: &[String]) -> Result<(), Failure> {
+    lab::build(workspace)?;
+    let mut up = workspace.command(workspace.binary("onrush"));
+    process::run("onrush cluster up", up.args(["cluster", "up"]).args(options))
 }
 
 fn lint(workspace: &Workspace) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 use clap::{Parser, Subcommand};
 
 use crate::options::{CellArgs, EngineArgs, settings};
-use crate::{doctor, install, kernel, prelude_build, run, session};
+use crate::{cluster, doctor, install, kernel, prelude_build, run, session};
 
 /// Rust notebooks on a persistent dataframe session: a kernel for Jupyter
 #[derive(Parser)]
@@ -53,6 +53,11 @@ enum Commands {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
         arguments: Vec<OsString>,
     },
+    /// Start the workers of a cluster, here or on other machines
+    Cluster {
+        #[command(subcommand)]
+        command: cluster::Command,
+    },
     /// Build the prelude for the installed rustc, so that the first notebook starts at once
     Kit,
     /// Check this machine and say how to fix what is missing
@@ -80,6 +85,7 @@ pub fn main() -> ExitCode {
             Err(error) => Err(error.to_string()),
         },
         Commands::Session { arguments } => exec_session(&arguments),
+        Commands::Cluster { command } => cluster::run(&command),
         Commands::Kit => prelude_build::build(),
         Commands::Doctor => return if doctor::report() { ExitCode::SUCCESS } else { ExitCode::FAILURE },
     };

@@ -1,6 +1,7 @@
 //! `onrush`: the Jupyter kernel and its command line. The only crate that knows Jupyter.
 
 mod cli;
+mod cluster;
 mod doctor;
 mod install;
 mod iopub;

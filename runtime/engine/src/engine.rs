@@ -3,6 +3,7 @@
 //! Methods block and can be called from any thread that runs no futures. Nothing here knows of notebooks, names or
 //! sockets (`runtime/session`).
 
+mod cluster;
 mod export;
 mod files;
 mod frames;
@@ -45,6 +46,7 @@ use onrush_wire::{Class, Diagnostic, Expr, FrameId, ObjectId, Span};
 
 use crate::memory_pool::{HeldMemory, Pool};
 use crate::result_cache::{ResultCache, WeakMap};
+pub use cluster::serve_worker;
 pub use export::ExportedColumn;
 use models::TrainedModel;
 use objects::{Catalog, Object};
@@ -98,6 +100,9 @@ pub struct EngineConfig {
     pub jitter: bool,
     /// Settings of DataFusion by name, over ours: for tests that compare configurations.
     pub settings: Vec<(String, String)>,
+    /// The token of clusters. `None`: that of the environment.
+    pub cluster_token: Option<String>,
+    pub cluster: onrush_cluster::Settings,
 }
 
 impl EngineConfig {
@@ -124,6 +129,8 @@ impl Default for EngineConfig {
             chunk_rows: None,
             jitter: false,
             settings: Vec::new(),
+            cluster_token: None,
+            cluster: onrush_cluster::Settings::default(),
         }
     }
 }
@@ -150,6 +157,8 @@ pub struct Engine {
     trained: Mutex<HashMap<u128, Weak<TrainedModel>>>,
     /// Graphs that were used last.
     graphs: graphs::Indexes,
+    /// Clusters that frames are computed by, by address.
+    clusters: Mutex<HashMap<String, Arc<cluster::ClusterSession>>>,
     /// The threads that train models. `None` if none could be started: trainings then run on the thread that asks.
     learners: OnceLock<Option<rayon::ThreadPool>>,
 }
@@ -201,6 +210,7 @@ impl Engine {
             // What is written with a point is exact, as in DuckDB.
             .set_bool("datafusion.sql_parser.parse_float_as_decimal", true)
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+        onrush_expr::model::set_loader(models::from_file);
         let hosts = DeviceUdfRunner::new(accelerator.as_ref(), config.cache.as_deref());
         let session = session.with_option_extension(UdfHost(Arc::new(hosts)));
         let session = config.settings.iter().fold(session, |session, (name, value)| session.set_str(name, value));
@@ -236,6 +246,7 @@ impl Engine {
             runtime: Some(runtime),
             trained: Mutex::default(),
             graphs: graphs::Indexes::default(),
+            clusters: Mutex::default(),
             learners: OnceLock::new(),
         })
     }

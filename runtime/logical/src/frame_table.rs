@@ -29,6 +29,8 @@ pub struct Frame {
     pub title: String,
     pub plan: LogicalPlan,
     pub schema: SchemaRef,
+    /// The address of the cluster that computes the frame. `None`: the session does.
+    pub cluster: Option<Arc<str>>,
     /// Rows that need no computing: of values, of files in memory, of `persist`.
     pub resident: Option<Arc<Resident>>,
     /// The number of rows of a file that is too large to hold, and of a plan that was found to be too large.
@@ -75,6 +77,7 @@ impl Frame {
             key,
             title,
             schema,
+            cluster: inputs.iter().find_map(|frame| frame.cluster.clone()),
             resident: None,
             rows: OnceLock::new(),
             sorts: sorts(&plan),
@@ -99,6 +102,7 @@ impl Frame {
             title,
             plan,
             schema,
+            cluster: None,
             resident: Some(resident),
             rows: OnceLock::new(),
             sorts: false,

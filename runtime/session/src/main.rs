@@ -1,6 +1,9 @@
 //! `onrush-session`: the session's executable. `serve` is the supervisor (in the background unless `--foreground`),
 //! `engine` the child process that it starts for itself, `worker` what a cell process starts for the kernels of
 //! `%%cuda` cells, `driver` what the engine starts for a query of a database, `probe` says which devices there are.
+//! `worker-node` runs tasks of clusters' queries.
+
+mod worker_node;
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -21,6 +24,7 @@ const HELP: &str = "\
 The Onrush session: holds the dataframes of notebooks. Started on demand; seldom by hand.
 
 Usage: onrush-session [serve] [--socket PATH] [--idle SECONDS] [--foreground]
+       onrush-session worker-node --listen HOST:PORT    (see `onrush-session worker-node --help`)
 
   --socket PATH    where to listen (default: ONRUSH_SESSION, else session.sock in the runtime folder)
   --idle SECONDS   end after so many seconds with nobody attached (default: ONRUSH_IDLE, else 60)
@@ -32,6 +36,7 @@ fn main() -> ExitCode {
     match arguments.peek().map(String::as_str) {
         Some("engine") => return engine_role(),
         Some(onrush_wire::worker::ROLE) => return worker_role(),
+        Some("worker-node") => return worker_node::run(arguments.skip(1)),
         Some(onrush_databases::ROLE) => return onrush_databases::serve(),
         // For `onrush doctor`, which links no CUDA.
         Some("probe") => {

@@ -61,6 +61,7 @@ impl Engine {
                 let (value, dtype) = self.value(frame, &expr, task)?;
                 Reply::Value { value, dtype }
             }
+            Request::Connect { address } => Reply::Cluster(self.connect(&address)?),
             Request::Explain { frame, analyze } => Reply::Text(self.explain(frame, analyze, task)?),
             Request::Write { frame, sink } => {
                 let (path, rows, bytes) = self.write(frame, &sink, task)?;
@@ -122,14 +123,20 @@ impl Engine {
         let _time = phases::scope(Phase::Read);
         let (loaded, marks) = onrush_io::open(source, marked, self.pool.as_ref(), task)?;
         let title = format!("read {}", loaded.title());
+        // The same files read by a cluster are another frame: its rows may come in another order.
+        let key = match &source.cluster {
+            Some(address) => fingerprint::hash(|h| std::hash::Hash::hash(&("cluster", loaded.key, address), h)),
+            None => loaded.key,
+        };
         let frame = match loaded.content {
-            Content::Memory(table) => resident(loaded.key, title, table)?,
+            Content::Memory(table) => resident(key, title, table)?,
             Content::Scan(provider) => {
                 let plan = LogicalPlanBuilder::scan("file", provider_as_source(provider), None)
                     .and_then(LogicalPlanBuilder::build)
                     .map_err(diagnose)?;
-                let mut frame = Frame::computed(loaded.key, title, ops::unqualified(plan)?);
+                let mut frame = Frame::computed(key, title, plan);
                 frame.rows = loaded.rows.into();
+                frame.cluster = source.cluster.as_deref().map(Arc::from);
                 frame
             }
         };
@@ -178,6 +185,7 @@ impl Engine {
                     }
                     op => ops::plan(op, self, at)?,
                 };
+                Engine::one_cluster(&plan)?;
                 Ok(Frame::computed(key, op.name().to_string(), self.analysed(plan)?))
             }
         }

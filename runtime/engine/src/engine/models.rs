@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
+use onrush_expr::diagnostics;
 use onrush_expr::model::{self, Predictor};
 use onrush_frame::{Table, TaskHandle};
 use onrush_learn::{Error, ErrorKind, FittedModel, Run};
@@ -414,6 +415,12 @@ impl Engine {
         task: &TaskHandle,
     ) -> Result<Frame, Diagnostic> {
         let frame = self.frame(input)?;
+        // Both parts are taken from the rows by number.
+        if frame.cluster.is_some() && frame.resident.is_none() {
+            let message = "a split needs rows that stay in their order, and those of a cluster do not";
+            return Err(diagnostics::plan_error("cluster-order", message)
+                .help("`persist()` the frame first: its rows are then in the session"));
+        }
         let table = self.run(&frame, task)?;
         let codes =
             |name: &Option<String>| name.as_ref().map(|name| data::codes(&table, name, &frame.schema)).transpose();
@@ -493,6 +500,12 @@ impl Engine {
             ("fit", &bytes, &keys).hash(h);
         }))
     }
+}
+
+/// A model of the bytes of its file, for predictions in plans that come from another process.
+pub(super) fn from_file(bytes: &[u8]) -> Result<Arc<dyn Predictor>, Diagnostic> {
+    let fitted = onrush_learn::save::from_bytes(bytes).map_err(diagnose)?;
+    Ok(Arc::new(TrainedModel::restored(fitted, || content_key(bytes))?))
 }
 
 fn content_key(bytes: &[u8]) -> u128 {

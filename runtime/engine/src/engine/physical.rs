@@ -5,12 +5,14 @@ use std::sync::{Arc, LazyLock};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result;
+use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
 use onrush_gpu::{Accelerator, Placements, cooperative};
+use onrush_logical::ops::describe::Planner;
 use onrush_optimizer::Physical;
 use onrush_parallel::Cores;
 
@@ -44,6 +46,22 @@ pub async fn of(
         }
     }
     onrush_gpu::place(stoppable(RULES.for_cpu(first, config)?)?, accelerator)
+}
+
+/// Plans for the workers of a cluster: with DataFusion's own partitions, at whose exchanges a plan is cut.
+#[derive(Debug)]
+pub struct ClusterPlanner;
+
+#[async_trait::async_trait]
+impl QueryPlanner for ClusterPlanner {
+    async fn create_physical_plan(
+        &self,
+        plan: &LogicalPlan,
+        session: &dyn datafusion::catalog::Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let first = Planner.create_physical_plan(plan, session).await?;
+        RULES.for_cpu(first, session.config_options())
+    }
 }
 
 /// The rule of a state. DataFusion looks at what its planner makes once these have run, before it is known which of

@@ -40,6 +40,9 @@ impl Engine {
     }
 
     pub(super) fn explain_frame(&self, frame: &Frame, analyze: bool, task: &TaskHandle) -> Result<String, Diagnostic> {
+        if let Some(address) = &frame.cluster {
+            return self.explain_on_cluster(address, frame, task);
+        }
         let mut ready = HashMap::new();
         if analyze {
             self.prepare(&frame.plan, &mut ready, task)?;
@@ -195,6 +198,9 @@ impl Engine {
             return Ok((physical, None));
         }
         let made = self.plans.now();
+        if let Some(address) = &frame.cluster {
+            return Ok((self.on_cluster(address, &frame.plan, &frame.title, task)?, None));
+        }
         let (physical, steady) = self.physical(&frame.plan, task)?;
         if !steady {
             return Ok((physical, None));
@@ -216,7 +222,11 @@ impl Engine {
         schema: SchemaRef,
         task: &TaskHandle,
     ) -> Result<Table, Diagnostic> {
-        let (physical, _) = self.physical(&self.analysed(plan)?, task)?;
+        let plan = self.analysed(plan)?;
+        let physical = match frame_table::inputs(&plan).iter().find_map(|frame| frame.cluster.clone()) {
+            Some(address) => self.on_cluster(&address, &plan, "query", task)?,
+            None => self.physical(&plan, task)?.0,
+        };
         self.drain_plan(schema, physical, task)
     }
 
@@ -283,7 +293,7 @@ impl Engine {
     }
 
     /// Runs on this thread, with the engine's for what the work gives to others.
-    fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Diagnostic> {
+    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, Diagnostic> {
         let Some(runtime) = &self.runtime else { return Err(internal("the engine is closed")) };
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| runtime.block_on(work)));
         done.map_err(|panic| panicked(&*panic))
@@ -291,7 +301,7 @@ impl Engine {
 
     /// The rows of inputs that are there, or that are computed before the plan is made. The plans of all other inputs
     /// become a part of it.
-    fn prepare(
+    pub(super) fn prepare(
         &self,
         plan: &LogicalPlan,
         ready: &mut HashMap<u128, Arc<Table>>,
@@ -326,7 +336,7 @@ impl Engine {
             if ready.contains_key(&frame.key) {
                 continue;
             }
-            if let Some(table) = self.held(&frame) {
+            if let Some(table) = self.held_for(&frame) {
                 ready.insert(frame.key, table);
                 continue;
             }
@@ -336,6 +346,7 @@ impl Engine {
                 continue;
             }
             let again = frame.readers.fetch_add(1, Ordering::Relaxed) > 0 || readers.get(&frame.key) > Some(&1);
+            let again = again && frame.cluster.is_none();
             let rows = if frame.whole || (frame.costly && again) { self.small_rows(&frame, task)? } else { None };
             match rows {
                 Some(table) => _ = ready.insert(frame.key, table),

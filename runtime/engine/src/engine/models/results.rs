@@ -239,6 +239,10 @@ impl Predictor for TrainedModel {
         self.info.key
     }
 
+    fn file(&self) -> Result<Vec<u8>, Diagnostic> {
+        onrush_learn::save::to_bytes(&self.fitted).map_err(super::diagnose)
+    }
+
     fn inputs(&self) -> &[Input] {
         &self.inputs
     }

@@ -1,0 +1,166 @@
+//! Frames that a cluster computes: connections to clusters, and plans for their workers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::execution::TaskContext;
+use datafusion::execution::session_state::SessionState;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionConfig;
+use onrush_cluster::{Address, Cluster, ClusterExec, ClusterQuery, Identity, WorkerOptions};
+use onrush_device::phases::{self, Phase};
+use onrush_expr::device_udf::UdfHost;
+use onrush_expr::error::diagnose;
+use onrush_frame::{Table, TaskHandle};
+use onrush_gpu::udf::DeviceUdfRunner;
+use onrush_logical::frame_table::{self, Frame};
+use onrush_wire::cluster::ClusterInfo;
+use onrush_wire::{Class, Diagnostic};
+
+use super::physical::ClusterPlanner;
+use super::{Engine, guarded};
+
+/// Bytes of a result in the session that go to the workers rather than being computed there again.
+const SENT: u64 = 16 << 20;
+
+/// A cluster, and the session that plans for it.
+pub(super) struct ClusterSession {
+    cluster: Arc<Cluster>,
+    session: Arc<SessionState>,
+    context: Arc<TaskContext>,
+}
+
+impl Engine {
+    /// Connects to the workers of an address, or asks those that are connected how they are.
+    ///
+    /// # Errors
+    /// A wrong address; no token; at the first time a worker that does not answer, has another token, or is of another
+    /// build.
+    pub fn connect(&self, address: &str) -> Result<ClusterInfo, Diagnostic> {
+        let address = Address::parse(address)?;
+        let connected = match self.connected(&address.to_string()) {
+            Some(connected) => {
+                self.wait(connected.cluster.refresh())?;
+                connected
+            }
+            None => self.connect_anew(&address, false)?,
+        };
+        self.wait(connected.cluster.info())
+    }
+
+    fn connected(&self, address: &str) -> Option<Arc<ClusterSession>> {
+        self.clusters.lock().unwrap_or_else(|e| e.into_inner()).get(address).cloned()
+    }
+
+    fn connect_anew(&self, address: &Address, some: bool) -> Result<Arc<ClusterSession>, Diagnostic> {
+        let identity = self.config.cluster_token.as_deref().map_or_else(Identity::of_environment, Identity::of)?;
+        let connecting = Cluster::connect(address.clone(), &identity, self.config.cluster.clone(), some);
+        let cluster = Arc::new(self.wait(connecting)??);
+        let session = Arc::new(cluster.session(&self.context.state(), Arc::new(ClusterPlanner))?);
+        let context = session.task_ctx();
+        let connected = Arc::new(ClusterSession { cluster, session, context });
+        let mut clusters = self.clusters.lock().unwrap_or_else(|e| e.into_inner());
+        clusters.insert(address.to_string(), Arc::clone(&connected));
+        Ok(connected)
+    }
+
+    /// The cluster of a frame. An engine that was started again connects anew, to the workers that are there.
+    fn cluster(&self, address: &str) -> Result<Arc<ClusterSession>, Diagnostic> {
+        match self.connected(address) {
+            Some(connected) => Ok(connected),
+            None => self.connect_anew(&Address::parse(address)?, true),
+        }
+    }
+
+    /// Makes the node that runs a plan, analysed before, on the workers of a cluster.
+    pub(super) fn on_cluster(
+        &self,
+        address: &str,
+        plan: &LogicalPlan,
+        title: &str,
+        task: &TaskHandle,
+    ) -> Result<Arc<dyn ExecutionPlan>, Diagnostic> {
+        Ok(Arc::new(self.planned(address, plan, title, task)?))
+    }
+
+    pub(super) fn explain_on_cluster(
+        &self,
+        address: &str,
+        frame: &Frame,
+        task: &TaskHandle,
+    ) -> Result<String, Diagnostic> {
+        Ok(self.planned(address, &frame.plan, &frame.title, task)?.stages())
+    }
+
+    fn planned(
+        &self,
+        address: &str,
+        plan: &LogicalPlan,
+        title: &str,
+        task: &TaskHandle,
+    ) -> Result<ClusterExec, Diagnostic> {
+        let connected = self.cluster(address)?;
+        let mut ready = HashMap::new();
+        self.prepare(plan, &mut ready, task)?;
+        let held = |frame: &Frame| ready.get(&frame.key).map(Arc::clone).or_else(|| self.held_for(frame));
+        let plan = frame_table::expand(plan, &held).map_err(diagnose)?;
+        let _time = phases::scope(Phase::Plan);
+        guarded(|| {
+            let session = &connected.session;
+            let rules = session.optimizers().iter();
+            let plan = rules.fold(Ok(plan), |plan, rule| rule.rewrite(plan?, session.as_ref()).map(|plan| plan.data));
+            let query = ClusterQuery {
+                cluster: Arc::clone(&connected.cluster),
+                session: Arc::clone(session),
+                context: Arc::clone(&connected.context),
+                plan: plan.map_err(diagnose)?,
+                planner: Arc::new(ClusterPlanner),
+                title: title.to_string(),
+                task: task.clone(),
+            };
+            self.wait(ClusterExec::new(query))?.map_err(diagnose)
+        })
+    }
+
+    /// The rows of a frame, if they are there and a plan should take them from there. Rows of a cluster's frame go to
+    /// the workers only if they are few.
+    pub(super) fn held_for(&self, frame: &Frame) -> Option<Arc<Table>> {
+        self.held(frame).filter(|table| frame.cluster.is_none() || table.bytes() <= SENT)
+    }
+
+    /// Fails if a step takes in frames of two clusters.
+    pub(super) fn one_cluster(plan: &LogicalPlan) -> Result<(), Diagnostic> {
+        let inputs = frame_table::inputs(plan);
+        let mut places = inputs.iter().filter_map(|frame| frame.cluster.as_deref());
+        let Some(first) = places.next() else { return Ok(()) };
+        match places.find(|place| *place != first) {
+            None => Ok(()),
+            Some(second) => {
+                let message = format!("this step takes in frames of two clusters, `{first}` and `{second}`");
+                Err(Diagnostic::error(Class::Plan, "two-clusters", message)
+                    .help("`persist()` the smaller one: its rows are then in the session, and travel with the query"))
+            }
+        }
+    }
+}
+
+/// Runs tasks of queries for those who have the cluster's token, until the process ends. Without a `token` it is that
+/// of the environment. `ready` is told where the worker listens.
+///
+/// # Errors
+/// No token; an address that cannot be listened on.
+pub fn serve_worker(
+    options: &WorkerOptions,
+    token: Option<&str>,
+    ready: impl FnOnce(std::net::SocketAddr),
+) -> Result<(), Diagnostic> {
+    let identity = token.map_or_else(Identity::of_environment, Identity::of)?;
+    onrush_expr::model::set_loader(super::models::from_file);
+    let runner = Arc::new(DeviceUdfRunner::new(None, None));
+    let settings = move |config: SessionConfig| {
+        let runner = Arc::clone(&runner);
+        config.with_option_extension(UdfHost(runner))
+    };
+    onrush_cluster::serve(options, &identity, settings, ready)
+}
