@@ -1,14 +1,14 @@
 //! The engines that cases run on, in one table, and an engine with tables in it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
-use onrush_engine::{Engine, EngineChoice, EngineConfig, Policy};
+use onrush_engine::{ClusterSettings, Engine, EngineChoice, EngineConfig, Policy, WorkerOptions};
 use onrush_frame::{Table, TaskHandle};
-use onrush_wire::plan::Op;
-use onrush_wire::{Diagnostic, FrameId};
+use onrush_wire::plan::{Format, Op, ParquetOptions, Sink, SinkFormat, Source};
+use onrush_wire::{Class, Diagnostic, FrameId};
 
 /// An engine that `--engine` can name.
 pub struct Spec {
@@ -18,6 +18,9 @@ pub struct Spec {
     pub keeps_order: bool,
     open: fn(Option<PathBuf>) -> Result<Engine, Diagnostic>,
 }
+
+/// The engine whose tables are files that two workers of a cluster read. They run in this process.
+const CLUSTER: &str = "cluster";
 
 /// A new engine is a line here.
 pub const ENGINES: &[Spec] = &[
@@ -52,6 +55,12 @@ pub const ENGINES: &[Spec] = &[
         what: "DataFusion in three partitions, batches of 7 rows, joins by sorting",
         keeps_order: false,
         open: cpu_split,
+    },
+    Spec {
+        name: CLUSTER,
+        what: "two workers of a cluster, of two threads each, to which a task goes for each byte of a file",
+        keeps_order: false,
+        open: cluster,
     },
     Spec {
         name: "emulated",
@@ -114,6 +123,34 @@ fn cpu_split(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
     Engine::new(EngineConfig { settings, ..Default::default() })
 }
 
+/// The token of the workers of this process, and their address.
+static WORKERS: LazyLock<Result<(String, String), Diagnostic>> = LazyLock::new(|| {
+    let failed = |e: std::io::Error| Diagnostic::error(Class::Environment, "worker", e.to_string());
+    let token = onrush_wire::cluster::new_token().map_err(failed)?;
+    let mut names = Vec::new();
+    for _ in 0..2 {
+        let (tell, told) = std::sync::mpsc::channel();
+        let own = token.clone();
+        let worker = move || {
+            let options = WorkerOptions { listen: "127.0.0.1:0".to_string(), threads: 2, memory: MEMORY, spill: None };
+            let problem = tell.clone();
+            if let Err(error) = onrush_engine::serve_worker(&options, Some(&own), move |at| _ = tell.send(Ok(at))) {
+                let _ = problem.send(Err(error));
+            }
+        };
+        std::thread::Builder::new().name("worker".to_string()).spawn(worker).map_err(failed)?;
+        let ended = || Diagnostic::error(Class::Internal, "worker", "a worker ended before it listened");
+        names.push(told.recv().map_err(|_| ended())??.to_string());
+    }
+    Ok((token, format!("onrush://{}", names.join(","))))
+});
+
+fn cluster(_: Option<PathBuf>) -> Result<Engine, Diagnostic> {
+    let (token, _) = WORKERS.clone()?;
+    let cluster = ClusterSettings { bytes_of_partition: 1 };
+    Engine::new(EngineConfig { memory_limit: MEMORY, cluster_token: Some(token), cluster, ..Default::default() })
+}
+
 /// # Errors
 /// If there is no engine of that name: all names are in the text.
 pub fn spec(name: &str) -> Result<&'static Spec, String> {
@@ -153,7 +190,10 @@ pub struct Subject {
     next: AtomicU64,
     tables: BTreeMap<String, FrameId>,
     on_device: usize,
+    on_workers: usize,
     reasons: BTreeMap<String, usize>,
+    /// The folder of the tables of a cluster.
+    files: Option<tempfile::TempDir>,
 }
 
 impl Subject {
@@ -164,13 +204,16 @@ impl Subject {
     pub fn open(name: &str, cache: Option<PathBuf>) -> Result<Self, String> {
         let spec = spec(name)?;
         let engine = (spec.open)(cache).map_err(|d| d.to_string())?;
+        let files = (name == CLUSTER).then(tempfile::tempdir).transpose().map_err(|e| e.to_string())?;
         Ok(Subject {
             spec,
             engine,
             next: AtomicU64::new(1),
             tables: BTreeMap::new(),
             on_device: 0,
+            on_workers: 0,
             reasons: BTreeMap::new(),
+            files,
         })
     }
 
@@ -185,6 +228,11 @@ impl Subject {
     /// How many queries ran on a device, at least in part.
     pub fn on_device(&self) -> usize {
         self.on_device
+    }
+
+    /// How many queries ran on the workers of a cluster.
+    pub fn on_workers(&self) -> usize {
+        self.on_workers
     }
 
     /// How many fragments ran on the CPU after all.
@@ -203,6 +251,26 @@ impl Subject {
 
     pub fn frame(&self, name: &str) -> Option<FrameId> {
         self.tables.get(name).copied()
+    }
+
+    /// The rows of a frame as a file that the workers read.
+    fn as_file(&self, id: FrameId, folder: &Path) -> Result<FrameId, Diagnostic> {
+        let (folder, task) = (folder.display().to_string(), TaskHandle::new());
+        let format = SinkFormat::Parquet { compression: "none".to_string(), row_group_rows: Some(1024) };
+        let sink = Sink { path: format!("{}.parquet", id.0), folder: folder.clone(), format };
+        let (path, ..) = self.engine.write(id, &sink, &task)?;
+        self.engine.release(&[id]);
+        let (_, address) = WORKERS.clone()?;
+        let format = Format::Parquet(ParquetOptions::default());
+        let read = self.id();
+        self.engine.step(
+            read,
+            &Op::Read(Source { path, folder, format, cluster: Some(address) }),
+            None,
+            None,
+            &task,
+        )?;
+        Ok(read)
     }
 
     pub fn id(&self) -> FrameId {
@@ -229,6 +297,11 @@ impl Answers for Subject {
         let id = self.id();
         let op = Op::FromArrow { schema: onrush_frame::schema_to_wire(table.schema()), bytes: None };
         self.engine.step(id, &op, None, Some(table.batches().to_vec()), &TaskHandle::new())?;
+        let id = match &self.files {
+            // Every third table stays where the session is.
+            Some(files) if id.0 % 3 != 0 => self.as_file(id, files.path())?,
+            _ => id,
+        };
         if let Some(old) = self.tables.insert(name.to_string(), id) {
             self.engine.release(&[old]);
         }
@@ -247,6 +320,9 @@ impl Answers for Subject {
             for (_, reason) in plan.lines().filter_map(|line| line.split_once("[cpu] ")) {
                 *self.reasons.entry(reason.trim().to_string()).or_default() += 1;
             }
+        }
+        if self.files.is_some() && self.engine.explain(id, false, &task).is_ok_and(|plan| plan.contains("Stage 1")) {
+            self.on_workers += 1;
         }
         let table = self.engine.table(id, &[], &task);
         self.engine.release(&[id]);

@@ -99,7 +99,9 @@ impl Case {
             }
             // Two calculated columns to which DataFusion gives one name.
             (Err(left), Err(right)) if left.code == "duplicate-column" && right.code == left.code => Verdict::BothFail,
-            (Err(d), _) if FAULTS_OF_PLANS.iter().any(|fault| d.to_string().contains(fault)) => Verdict::Either,
+            (Err(d), _) | (_, Err(d)) if FAULTS_OF_PLANS.iter().any(|fault| d.to_string().contains(fault)) => {
+                Verdict::Either
+            }
             // A plan that the first engine does not take is a mistake of the generator.
             (Err(d), _) if d.class == onrush_wire::Class::Plan || d.class == onrush_wire::Class::Internal => {
                 Verdict::Different(format!("{} does not take the plan: `{}`: {d}", a.name(), d.code))

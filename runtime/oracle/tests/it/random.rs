@@ -11,6 +11,10 @@ use onrush_wire::Diagnostic;
 
 /// Another seed for each `part`. It stands in what a failure prints.
 fn agree(engine: &str, plans: u64, part: u64) -> usize {
+    compared(engine, plans, part).on_device()
+}
+
+fn compared(engine: &str, plans: u64, part: u64) -> Subject {
     let (mut a, mut b) = (Subject::open("cpu", None).unwrap(), Subject::open(engine, None).unwrap());
     let seed = random::seed().unwrap() + part * 100_000;
     println!("{engine}: {plans} plans from seed {seed}");
@@ -19,12 +23,18 @@ fn agree(engine: &str, plans: u64, part: u64) -> usize {
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n\n"));
     assert!(report.same as u64 * 3 > plans, "most plans must have rows to compare: {}", report.line());
     assert!(report.either as u64 * 10 < plans, "too many plans prove nothing: {}", report.line());
-    b.on_device()
+    b
 }
 
 #[test]
 fn cpu_split() {
     agree("cpu-split", 200, 0);
+}
+
+#[test]
+fn cluster() {
+    let on_workers = compared("cluster", 300, 0).on_workers();
+    assert!(on_workers >= 150, "only {on_workers} of 300 plans ran on the workers");
 }
 
 /// Two hundred plans in four tests, which run concurrently: each compiles kernels for minutes.

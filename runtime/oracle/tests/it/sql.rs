@@ -33,6 +33,18 @@ fn cpu_split() {
     check("cpu-split", Some(11), "", 600);
 }
 
+/// Two workers read most of the tables as files; the others go to them with the query.
+#[test]
+fn cluster() {
+    let mut subject = Subject::open("cluster", None).unwrap();
+    corpus::load(&mut subject, None).unwrap();
+    let outcome = corpus::run(&mut subject, "").unwrap();
+    let failures = &outcome.failures;
+    assert!(failures.is_empty(), "{} of the queries differ:\n{}", failures.len(), failures.join("\n\n"));
+    assert!(outcome.passed >= 2_200, "only {} queries ran", outcome.passed);
+    assert!(subject.on_workers() >= 900, "only {} queries ran on the workers", subject.on_workers());
+}
+
 /// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/builds-and-tests.md); most
 /// would take long here.
 #[test]

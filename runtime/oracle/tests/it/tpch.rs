@@ -6,17 +6,27 @@ use onrush_oracle::engines::Subject;
 use onrush_oracle::tpch;
 
 fn check(engine: &str) -> usize {
+    let subject = checked(engine);
+    subject.on_device()
+}
+
+fn checked(engine: &str) -> Subject {
     let mut subject = Subject::open(engine, None).unwrap();
     let outcome = tpch::run(&mut subject, "0.01").unwrap();
     assert!(outcome.failures.is_empty(), "{}", outcome.failures.join("\n\n"));
     assert_eq!((outcome.passed, outcome.rows), (8, 86_805));
-    subject.on_device()
+    subject
 }
 
 #[test]
 fn cpu() {
     check("cpu");
     check("cpu-split");
+}
+
+#[test]
+fn cluster() {
+    assert!(checked("cluster").on_workers() >= 6);
 }
 
 #[test]
