@@ -4,6 +4,7 @@
 """
 
 import os
+import secrets
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,8 @@ def pytest_configure(config):
     os.environ["ONRUSH_BIN"] = str(binary)
     # A session that is left behind ends soon.
     os.environ.setdefault("ONRUSH_IDLE", "5")
+    # The token of clusters, for sessions and workers of this run. The developer's own token is neither used nor made.
+    os.environ["ONRUSH_TOKEN"] = secrets.token_hex(32)
 
 
 @pytest.fixture(scope="session")

@@ -125,7 +125,38 @@ PANDAS = {
     "idiom-40-code": "select origin, count(*) as len from flights group by origin order by origin",
 }
 
-TABLES = {"01-tour.ipynb": TOUR, "02-for-pandas-users.ipynb": PANDAS}
+# The same for the notebook on clusters, whose frames have an order where a cell sorts them.
+CLUSTER = {
+    "cluster-6": """
+        select carrier, count(*) as flights, avg(dep_delay) as delay,
+               list_sort(list(dep_delay) filter (dep_delay is not null))[1 + round((count(dep_delay) - 1) * 0.9)::bigint]::double as p90
+        from flights group by carrier order by delay desc
+    """,
+    "cluster-10": """
+        select name, count(*) as flights, sum(distance)::bigint as miles
+        from flights join airlines using (carrier) group by name order by miles desc limit 5
+    """,
+    "cluster-12": """
+        select a.name, count(*) as flights, avg(f.arr_delay) as mean_delay
+        from flights f join airlines a using (carrier) where f.dest = 'SFO' group by a.name order by mean_delay
+    """,
+    "cluster-14": """
+        select origin, case when hour < 12 then 'morning' when hour < 18 then 'afternoon' else 'evening' end as part,
+               count(*) as flights, median(dep_delay) as median
+        from flights where dep_delay > 60 and origin in ('JFK', 'LGA') group by all order by origin, part
+    """,
+    "cluster-16": """
+        select origin, month, avg(dep_delay) as delay,
+               avg(dep_delay) - avg(avg(dep_delay)) over (partition by origin) as above
+        from flights group by origin, month order by origin, month limit 6
+    """,
+    "cluster-20": """
+        select month, day, carrier, origin, dest, dep_delay from flights where dep_delay > 300
+        order by dep_delay desc limit 5
+    """,
+}
+
+TABLES = {"01-tour.ipynb": TOUR, "02-for-pandas-users.ipynb": PANDAS, "11-cluster.ipynb": CLUSTER}
 
 # What a cell of the tour shows as one value.
 VALUES = {

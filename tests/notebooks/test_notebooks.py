@@ -1,10 +1,14 @@
 """The notebooks that users read: executed by `onrush run` and by nbconvert, their figures compared with DuckDB's."""
 
+import contextlib
 import json
 import os
+import random
 import re
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import altair
@@ -25,11 +29,55 @@ HOUSES = "08-house-prices.ipynb"
 LARGE = "07-large-plots.ipynb"
 PLOTS = "09-plots.ipynb"
 CUDA = "10-first-cuda-kernels.ipynb"
+CLUSTER = "11-cluster.ipynb"
 TEXT = "13-text-and-ensembles.ipynb"
 EXPLAIN = "14-explain-and-search.ipynb"
 PYTHON = "16-beside-python.ipynb"
+# The address in the notebook on clusters. Tests have other ports.
+WORKERS = "onrush://127.0.0.1:7433,127.0.0.1:7434"
 PATIENCE = 300
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+@contextlib.contextmanager
+def two_workers(onrush_bin):
+    """Starts the workers of a cluster on this machine, and ends them. Gives their address. The token is that of the run,
+    which sessions have, too (`conftest.py`)."""
+    options = ["--workers", "2", "--threads", "2", "--memory", "2GB", "--port", str(two_free_ports())]
+    workers = subprocess.Popen([onrush_bin, "cluster", "up", *options], stdout=subprocess.PIPE, text=True)
+    # A command that says nothing would be waited for without end.
+    alarm = threading.Timer(PATIENCE, workers.kill)
+    alarm.start()
+    try:
+        said = []
+        for line in workers.stdout:
+            said.append(line)
+            if address := re.search(r"onrush://[\w.:,]+", line):
+                break
+        else:
+            raise AssertionError(f"onrush cluster up ended with {workers.wait()}\n{''.join(said)}")
+        alarm.cancel()
+        yield address[0]
+    finally:
+        alarm.cancel()
+        # The workers end with their standard input, which this process holds.
+        workers.terminate()
+        workers.wait()
+        workers.stdout.close()
+
+
+def two_free_ports() -> int:
+    """The first of two ports, one after the other, which are free now. They have as many digits as those of the notebook:
+    tables of addresses are as wide."""
+    for port in random.sample(range(7435, 9998, 2), 100):
+        with socket.socket() as first, socket.socket() as second:
+            try:
+                first.bind(("127.0.0.1", port))
+                second.bind(("127.0.0.1", port + 1))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("there are no two free ports one after the other")
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +85,20 @@ def by_onrush(onrush_bin, notebooks_copy):
     """Executes a notebook without Jupyter and returns it."""
 
     def execute(name: str):
-        out = notebooks_copy / f"onrush-{name}"
         if name == PYTHON:
             # The first import of matplotlib on a machine writes a warning.
             subprocess.run([sys.executable, "-c", "import matplotlib.font_manager"], check=True, timeout=PATIENCE)
+        if name != CLUSTER:
+            return execute_copy(name)
+        with two_workers(onrush_bin) as address:
+            copy = notebooks_copy / name
+            text = copy.read_text()
+            assert WORKERS in text
+            copy.write_text(text.replace(WORKERS, address))
+            return execute_copy(name)
+
+    def execute_copy(name: str):
+        out = notebooks_copy / f"onrush-{name}"
         run = subprocess.run(
             [onrush_bin, "run", name, "-o", out.name],
             cwd=notebooks_copy,
@@ -121,7 +179,7 @@ def plain_text(notebook, cell_id: str) -> str:
     return texts[-1]
 
 
-@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA, TEXT, EXPLAIN, PYTHON])
+@pytest.mark.parametrize("name", [PANDAS, MODELS, GRAPHS, DASHBOARDS, LARGE, HOUSES, PLOTS, CUDA, CLUSTER, TEXT, EXPLAIN, PYTHON])
 def test_every_cell_runs(executed, name):
     assert_every_cell_ran(executed(name))
 
@@ -341,15 +399,32 @@ def test_python_and_rust_have_the_same_rows(executed, duck):
     assert error.ename == "KeyError" and "line 3" in "\n".join(error.traceback)
 
 
+def test_queries_run_on_two_workers(executed, duck):
+    """The stages of a plan and the workers by hand, a column by DuckDB."""
+    notebook = executed(CLUSTER)
+    of = lambda cell: next(one.outputs for one in code_cells(notebook) if one.id == cell)
+    assert plain_text(notebook, "cluster-4") == "(336776, 19)"
+    [stages] = [output.text for output in of("cluster-8")]
+    assert "DistributedExec" in stages and re.search(r"Stage 1 ── tasks=2", stages), stages
+    for cell, columns in {"cluster-2": 4, "cluster-24": 5}.items():
+        table = tables.parse(plain_text(notebook, cell))
+        assert (table.rows, table.names[:3]) == (2, ["address", "cores", "memory"])
+        assert len(table.names) == columns and [row[1] for row in table.cells] == ["2", "2"]
+    late = "select count(*), sum(dep_delay)::bigint // 60 from flights where dep_delay > 300"
+    assert plain_text(notebook, "cluster-22") == str(duck.sql(late).fetchall()[0])
+    assert any("image/svg+xml" in output.get("data", {}) for output in of("cluster-18"))
+
+
 def said(notebook) -> list:
-    """Strings of streams and displays, without times; a rewritten line of progress is as quick as the machine."""
+    """Strings of streams and displays, without times and ports; a rewritten line of progress is as quick as the machine."""
     lasting = lambda cell: (o for o in cell.outputs if not o.get("metadata", {}).get("onrush", {}).get("progress"))
     text = lambda output: output.get("text") or output.get("data", {}).get("text/plain", "")
-    time = re.compile(r"\d[\d.]* ?(?:ns|µs|ms|s|min)\b")
-    return [(cell.id, [time.sub("TIME", text(output)) for output in lasting(cell)]) for cell in code_cells(notebook)]
+    time, port = re.compile(r"\d[\d.]* ?(?:ns|µs|ms|s|min)\b"), re.compile(r"(?<=127\.0\.0\.1:)\d{4}")
+    plain = lambda output: time.sub("TIME", port.sub("PORT", text(output)))
+    return [(cell.id, [plain(output) for output in lasting(cell)]) for cell in code_cells(notebook)]
 
 
-@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS, TEXT, EXPLAIN, PYTHON])
+@pytest.mark.parametrize("name", [MODELS, GRAPHS, DASHBOARDS, HOUSES, PLOTS, CLUSTER, TEXT, EXPLAIN, PYTHON])
 def test_stored_outputs_are_those_of_a_run(executed, name):
     stored = nbformat.read(NOTEBOOKS / name, as_version=4)
     assert said(stored) == said(executed(name))

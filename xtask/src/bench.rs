@@ -33,6 +33,8 @@ pub enum Suite {
     Idioms,
     /// How long each reader and writer of files takes, compared with Polars, DuckDB, pyarrow and pandas
     Files,
+    /// How long queries take on a cluster of workers on this machine, compared with the session and with Dask
+    Cluster,
     /// How long queries take on a GPU, on the device and as whole calls, compared with libcudf. Without a GPU, whether
     /// they are correct on the emulated device
     Gpu,
@@ -54,6 +56,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Graph => python::prepare(workspace, &[python::GRAPH])?,
         Suite::Dashboard => python::prepare(workspace, &[python::DASHBOARD])?,
         Suite::Files => python::prepare(workspace, &[python::FILES])?,
+        Suite::Cluster => python::prepare(workspace, &[python::TPCH, python::CLUSTER])?,
         Suite::Notebook | Suite::Tpch => python::prepare(workspace, &[python::TPCH])?,
         _ => {}
     }
@@ -67,6 +70,7 @@ pub fn run(workspace: &Workspace, suite: Suite, out: Option<&Path>, options: &[S
         Suite::Graph => "graph.py",
         Suite::H2o => "h2o.py",
         Suite::Tpch => "tpch.py",
+        Suite::Cluster => "cluster.py",
         Suite::Notebook => "notebook.py",
         Suite::Dashboard => "dashboard.py",
         Suite::Idioms => "idioms.py",

@@ -22,6 +22,8 @@ pub const GRAPH: &str = "requirements-graph.txt";
 pub const DASHBOARD: &str = "requirements-dashboard.txt";
 /// The readers and the writer of workbooks of the peers of the benchmark of files.
 pub const FILES: &str = "requirements-files.txt";
+/// The peer of the benchmark of clusters.
+pub const CLUSTER: &str = "requirements-cluster.txt";
 /// The generator of the tables of the TPC-H benchmark.
 pub const TPCH: &str = "requirements-tpch.txt";
 

@@ -1,0 +1,193 @@
+"""Queries on the workers of a cluster: right answers, workers that die or hang, and workers that are not ours.
+
+Expected rows are DuckDB's over the same file, unless a test says otherwise.
+"""
+
+import os
+import secrets
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import processes
+from driver import Kernel
+from processes import wait_until
+
+FLIGHTS = Path(__file__).parents[2] / "notebooks" / "data" / "flights.parquet"
+# Some seconds on two threads: pairs of flights of a carrier on the same day.
+LONG = """
+let long = sql("select a.carrier, count(*) n, sum(sin(a.distance + b.distance)) s
+    from flights a join flights b on a.month = b.month and a.day = b.day and a.carrier = b.carrier
+    group by a.carrier order by a.carrier");
+"""
+
+
+class Worker:
+    """A worker process, which ends with its standard input."""
+
+    def __init__(self, onrush_bin: Path, token: str, threads: int = 1):
+        program = onrush_bin.with_name("onrush-session")
+        self.process = subprocess.Popen(
+            [program, "worker-node", "--listen", "127.0.0.1:0", "--threads", str(threads), "--stdin"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.process.stdin.write(f"{token}\n")
+        self.process.stdin.flush()
+        said = self.process.stdout.readline()
+        assert said.startswith("listening on 127.0.0.1:"), said
+        self.address = said.split()[2].rstrip(":")
+
+    def close(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.process.stdin.close()
+        assert self.process.wait(10) in (0, -signal.SIGKILL)
+
+
+@pytest.fixture
+def workers(onrush_bin):
+    started = []
+
+    def start(token: str = os.environ["ONRUSH_TOKEN"]) -> Worker:
+        started.append(Worker(onrush_bin, token))
+        return started[-1]
+
+    yield start
+    for worker in started:
+        worker.close()
+
+
+@pytest.fixture
+def kernel(kernelspecs, tmp_path):
+    kernel = Kernel(kernelspecs, tmp_path)
+    yield kernel
+    kernel.close()
+
+
+def address(*workers: Worker) -> str:
+    return "onrush://" + ",".join(worker.address for worker in workers)
+
+
+def connect(kernel, *workers: Worker):
+    kernel.ok(f'let c = connect("{address(*workers)}");')
+    kernel.ok(f'let flights = c.read_parquet("{FLIGHTS}");')
+
+
+def rows(kernel, frame: str, path: Path) -> list[tuple]:
+    """The rows of a frame, through a file that DuckDB reads."""
+    kernel.ok(f'{frame}.write_parquet("{path}");')
+    return duckdb.sql(f"from '{path}'").fetchall()
+
+
+def expected(query: str) -> list[tuple]:
+    flights = duckdb.read_parquet(str(FLIGHTS))  # noqa: F841: the query names it.
+    return duckdb.sql(query).fetchall()
+
+
+def same(found: list[tuple], wanted: list[tuple]):
+    assert len(found) == len(wanted)
+    for left, right in zip(found, wanted, strict=True):
+        for a, b in zip(left, right, strict=True):
+            assert a == pytest.approx(b, rel=1e-9) if isinstance(b, float) else a == b
+
+
+QUERIES = [
+    "select carrier, count(*) n, avg(dep_delay) d, max(distance) m from flights group by carrier order by carrier",
+    "select carrier, dest, count(*) n from flights where distance > 500 group by all order by n desc, carrier, dest limit 20",
+    "select month, median(air_time) a, stddev(arr_delay) s from flights group by month order by month",
+    "select carrier, month, rank() over (partition by carrier order by n desc) r from "
+    "(select carrier, month, count(*) n from flights group by carrier, month) order by carrier, r, month",
+    "select a.dest, count(*) n from flights a join (select dest, avg(air_time) t from flights group by dest) b "
+    "on a.dest = b.dest where a.air_time > 1.2 * b.t group by a.dest order by n desc, a.dest limit 10",
+    "select count(*) n from flights where dest in (select dest from flights group by dest having count(*) < 300)",
+]
+
+
+def test_queries_have_the_answers_of_duckdb(kernel, workers, tmp_path):
+    connect(kernel, workers(), workers())
+    for number, query in enumerate(QUERIES):
+        kernel.ok(f'let q = sql("{query}");')
+        assert "Stage 1" in kernel.value("q.explain()"), query
+        same(rows(kernel, "q", tmp_path / f"{number}.parquet"), expected(query))
+
+
+def test_one_worker_is_a_cluster(kernel, workers, tmp_path):
+    connect(kernel, workers())
+    kernel.ok(f'let q = sql("{QUERIES[0]}");')
+    assert "Stage 1" in kernel.value("q.explain()")
+    same(rows(kernel, "q", tmp_path / "q.parquet"), expected(QUERIES[0]))
+
+
+def test_rows_of_the_session_go_to_the_workers(kernel, workers, tmp_path):
+    connect(kernel, workers(), workers())
+    kernel.ok('let names = frame! { carrier: ["UA", "B6", "EV"], name: ["United", "JetBlue", "ExpressJet"] };')
+    kernel.ok('let q = sql("select name, count(*) n from flights join names using (carrier) group by name order by name");')
+    # By DuckDB, with the names written out.
+    wanted = expected(
+        "select name, count(*) n from flights join (values ('UA', 'United'), ('B6', 'JetBlue'), ('EV', 'ExpressJet')) "
+        "names(carrier, name) using (carrier) group by name order by name"
+    )
+    same(rows(kernel, "q", tmp_path / "q.parquet"), wanted)
+
+
+def test_a_worker_that_cannot_be_had_is_named(kernel, workers):
+    worker, stranger = workers(), workers(secrets.token_hex(32))
+    gone = workers()
+    gone.process.kill()
+    gone.process.wait(10)
+    for other, word in [(stranger, "another token"), (gone, "cannot be reached")]:
+        error = kernel.fails(f'connect("{address(worker, other)}");').error_text
+        assert word in error and other.address in error, error
+    for wrong in ["onrush://here", "http://127.0.0.1:1", "onrush://127.0.0.1:1,127.0.0.1:1"]:
+        assert "onrush://gpu1:7433" in kernel.fails(f'connect("{wrong}");').error_text
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_hangs_costs_one_retry(kernel, workers, tmp_path, how):
+    first, second = workers(), workers()
+    connect(kernel, first, second)
+    kernel.ok(LONG)
+    wanted = rows(kernel, "long", tmp_path / "wanted.parquet")
+    kernel.ok(LONG.replace("sin(", "1 * sin("))
+    threading.Timer(1.0, lambda: second.process.send_signal(how)).start()
+    same(rows(kernel, "long", tmp_path / "again.parquet"), wanted)
+    # The next query does not wait for it.
+    begun = time.monotonic()
+    kernel.ok('show(&sql("select count(*) n from flights where month > 2"));')
+    assert time.monotonic() - begun < 8
+
+
+def test_a_second_death_is_an_error_that_names_the_worker(kernel, workers):
+    first, second = workers(), workers()
+    connect(kernel, first, second)
+    kernel.ok(LONG)
+    threading.Timer(0.7, first.process.kill).start()
+    threading.Timer(1.5, second.process.kill).start()
+    error = kernel.fails("show(&long);").error_text
+    assert first.address in error or second.address in error, error
+    assert kernel.value("1 + 1") == "2"
+
+
+def test_an_interrupt_ends_the_tasks_of_the_workers(kernel, workers):
+    connect(kernel, workers(), workers())
+    kernel.ok(LONG)
+    threading.Timer(1.0, kernel.interrupt).start()
+    assert "interrupted" in kernel.fails("show(&long);").error_text
+    running = "c.workers().value::<u64>(x!(tasks.sum()))"
+    wait_until(lambda: kernel.value(running) == "0", 10, "tasks still run")
+
+
+def test_a_new_engine_connects_again(kernel, workers):
+    connect(kernel, workers(), workers())
+    count = 'flights.value::<u64>(x!(len()))'
+    before = kernel.value(count)
+    engine = processes.engine()
+    os.kill(engine, signal.SIGKILL)
+    wait_until(lambda: processes.engine() != engine, 10, "the engine is still there")
+    assert kernel.value(count) == before
