@@ -14,6 +14,7 @@ import os
 import secrets
 import subprocess
 import time
+from datetime import date
 from pathlib import Path
 
 os.environ["ONRUSH_TOKEN"] = secrets.token_hex(32)
@@ -75,6 +76,7 @@ def dask_lines(workers: int, folder: Path, files: dict[str, Path]):
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
+    day = date.fromisoformat
     cluster = LocalCluster(n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None)
     client = Client(cluster)
 
@@ -83,7 +85,7 @@ def dask_lines(workers: int, folder: Path, files: dict[str, Path]):
 
     def query_1():
         rows = read("lineitem")
-        rows = rows[rows.l_shipdate <= "1998-09-02"]
+        rows = rows[rows.l_shipdate <= day("1998-09-02")]
         rows["net"] = rows.l_extendedprice.astype(float) * (1 - rows.l_discount.astype(float))
         rows["gross"] = rows.net * (1 + rows.l_tax.astype(float))
         groups = rows.assign(q=rows.l_quantity.astype(float)).groupby(["l_returnflag", "l_linestatus"])
@@ -92,15 +94,15 @@ def dask_lines(workers: int, folder: Path, files: dict[str, Path]):
     def query_6():
         rows = read("lineitem")
         discount = rows.l_discount.astype(float)
-        kept = (rows.l_shipdate >= "1994-01-01") & (rows.l_shipdate < "1995-01-01") & (discount >= 0.05)
+        kept = (rows.l_shipdate >= day("1994-01-01")) & (rows.l_shipdate < day("1995-01-01")) & (discount >= 0.05)
         kept &= (discount <= 0.07) & (rows.l_quantity.astype(float) < 24)
         return (rows.l_extendedprice.astype(float) * discount)[kept].sum().compute()
 
     def query_3():
         customer, orders, lineitem = read("customer"), read("orders"), read("lineitem")
-        orders = orders[orders.o_orderdate < "1995-03-15"]
+        orders = orders[orders.o_orderdate < day("1995-03-15")]
         customer = customer[customer.c_mktsegment == "BUILDING"]
-        lineitem = lineitem[lineitem.l_shipdate > "1995-03-15"]
+        lineitem = lineitem[lineitem.l_shipdate > day("1995-03-15")]
         rows = customer.merge(orders, left_on="c_custkey", right_on="o_custkey")
         rows = rows.merge(lineitem, left_on="o_orderkey", right_on="l_orderkey")
         rows["net"] = rows.l_extendedprice.astype(float) * (1 - rows.l_discount.astype(float))
@@ -165,11 +167,12 @@ def main() -> None:
         for run in range(ROUNDS + 1):
             for place in PLACES:
                 used = [t for t in TABLES + list(files) if t in query.replace(",", " ").replace("(", " ").split()]
-                lets = "".join(f"let {t} = {place}_{t}.clone(); " for t in used)
+                # `sql` finds frames by the names of the notebook's variables.
+                bench.cell("".join(f"let {t} = {place}_{t}.clone(); " for t in used))
                 after = "answer(&r);" if run == 0 else ""
                 try:
                     printed = bench.cell(
-                        f'{{ {lets}let begun = std::time::Instant::now(); let r = sql(r#"{query} -- {place} {run}"#).persist(); '
+                        f'{{ let begun = std::time::Instant::now(); let r = sql(r#"{query} -- {place} {run}"#).persist(); '
                         f'println!("{{}}", begun.elapsed().as_secs_f64() * 1e3); {after} }}'
                     )
                 except Failed as failure:

@@ -1,13 +1,14 @@
 //! A worker: a process that runs tasks of queries for those who have its token.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
-use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
 use datafusion_distributed::{DistributedExt, Worker, WorkerQueryContext, WorkerResolver};
@@ -26,6 +27,8 @@ use crate::{errors, failed};
 
 /// Bytes of stack of a thread: plans are trees, and DataFusion walks them by recursion.
 const STACK: usize = 16 << 20;
+/// Users of memory that an error names, the largest first.
+const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
 /// How often a session is asked whether it lives, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(10);
 const PONG: Duration = Duration::from_secs(30);
@@ -88,8 +91,9 @@ async fn listen(
     if let Some(folder) = &options.spill {
         disk = disk.with_mode(DiskManagerMode::Directories(vec![folder.clone()]));
     }
+    let pool = FairSpillPool::new(usize::try_from(options.memory).unwrap_or(usize::MAX));
     let environment = RuntimeEnvBuilder::new()
-        .with_memory_pool(Arc::new(FairSpillPool::new(usize::try_from(options.memory).unwrap_or(usize::MAX))))
+        .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED)))
         .with_disk_manager_builder(disk)
         .build_arc()
         .map_err(diagnose)?;

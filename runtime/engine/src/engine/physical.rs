@@ -9,8 +9,11 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::InvariantLevel;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::{ExecutionPlan, StatisticsArgs, StatisticsContext};
 use onrush_gpu::{Accelerator, Placements, cooperative};
 use onrush_logical::ops::describe::Planner;
 use onrush_optimizer::Physical;
@@ -60,7 +63,38 @@ impl QueryPlanner for ClusterPlanner {
         session: &dyn datafusion::catalog::Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let first = Planner.create_physical_plan(plan, session).await?;
-        RULES.for_cpu(first, session.config_options())
+        RULES.for_cpu(joins_in_partitions(first)?, session.config_options())
+    }
+}
+
+/// Rows of a table that may go to each worker whole.
+const BROADCAST_ROWS: usize = 1 << 17;
+
+/// The plan, in which joins of large or unknown sides spread both of them by key. Without statistics of columns
+/// DataFusion takes a join of tables for small, and would send millions of rows to each worker.
+fn joins_in_partitions(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let Some(join) = node.downcast_ref::<HashJoinExec>() else { return Ok(Transformed::no(node)) };
+        let is_small = |side| table_rows(side).is_some_and(|rows| rows <= BROADCAST_ROWS);
+        let is_free = *join.partition_mode() == PartitionMode::Auto && !join.null_aware;
+        if !is_free || is_small(join.left()) || is_small(join.right()) {
+            return Ok(Transformed::no(node));
+        }
+        let join = HashJoinExecBuilder::from(join).with_partition_mode(PartitionMode::Partitioned).build()?;
+        Ok(Transformed::yes(Arc::new(join) as Arc<dyn ExecutionPlan>))
+    })
+    .map(|plan| plan.data)
+}
+
+/// The rows of the table below filters and projections. `None` for everything else.
+fn table_rows(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    match plan.children()[..] {
+        [] => {
+            let statistics = StatisticsContext::new().compute(plan.as_ref(), &StatisticsArgs::new()).ok()?;
+            statistics.num_rows.get_value().copied()
+        }
+        [input] if plan.is::<FilterExec>() || plan.is::<ProjectionExec>() => table_rows(input),
+        _ => None,
     }
 }
 

@@ -16,3 +16,14 @@ fn cpu() {
     // Small partitions, which end at random times.
     check("cpu-chunks-16");
 }
+
+/// Two queries fail by a fault of DataFusion 55, whose windows lose a column that is constant.
+#[test]
+fn cluster() {
+    let mut subject = Subject::open("cluster", None).unwrap();
+    let outcome = tpcds::run(&mut subject).unwrap();
+    let is_fault = |failure: &&String| failure.contains("All partition by columns should have an ordering");
+    let others: Vec<&String> = outcome.failures.iter().filter(|failure| !is_fault(failure)).collect();
+    assert!(others.is_empty(), "{others:?}");
+    assert!(outcome.passed >= 97 && subject.on_workers() >= 90, "{} on workers", subject.on_workers());
+}
