@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cells import onrush_specs
 from driver import Kernel
-from sklearn import cluster, decomposition, ensemble, linear_model, naive_bayes, neighbors, preprocessing, tree
+from sklearn import cluster, decomposition, discriminant_analysis, ensemble, linear_model, mixture, naive_bayes, neighbors
+from sklearn import preprocessing, svm, tree
 
 ROUNDS = 3
 ROWS, WIDTH = 100_000, 50
@@ -50,6 +51,50 @@ FITS = {
         lambda: ensemble.RandomForestClassifier(20, n_jobs=-1),
     ),
     "KNeighborsClassifier": ("KNeighborsClassifier::new().leaf_size(30 + {seed} as usize)", "c", lambda: neighbors.KNeighborsClassifier()),
+    "BernoulliNB": ("BernoulliNB::new().alpha(1.0 + {seed} as f64 * 1e-9)", "c", lambda: naive_bayes.BernoulliNB()),
+    "BayesianRidge": ("BayesianRidge::new().tol(1e-3 + {seed} as f64 * 1e-9)", "y", lambda: linear_model.BayesianRidge()),
+    "HuberRegressor": ("HuberRegressor::new().alpha(1e-4 + {seed} as f64 * 1e-12)", "y", lambda: linear_model.HuberRegressor()),
+    "SGDClassifier": ("SGDClassifier::new().random_state({seed})", "c", lambda: linear_model.SGDClassifier(random_state=0)),
+    "Perceptron": ("Perceptron::new().random_state({seed})", "c", lambda: linear_model.Perceptron(random_state=0)),
+    "LinearSVC": ("LinearSVC::new().random_state({seed})", "c", lambda: svm.LinearSVC(random_state=0)),
+    "LinearDiscriminantAnalysis": (
+        "LinearDiscriminantAnalysis::new().tol(1e-4 + {seed} as f64 * 1e-12)", "c",
+        lambda: discriminant_analysis.LinearDiscriminantAnalysis(),
+    ),
+    "QuadraticDiscriminantAnalysis": (
+        "QuadraticDiscriminantAnalysis::new().tol(1e-4 + {seed} as f64 * 1e-12)", "c",
+        lambda: discriminant_analysis.QuadraticDiscriminantAnalysis(),
+    ),
+    "MiniBatchKMeans": (
+        "MiniBatchKMeans::new().n_clusters(20).random_state({seed})", None,
+        lambda: cluster.MiniBatchKMeans(20, random_state=0),
+    ),
+    "GaussianMixture": (
+        "GaussianMixture::new().n_components(5).random_state({seed})", None,
+        lambda: mixture.GaussianMixture(5, random_state=0),
+    ),
+    "IncrementalPCA": (
+        "IncrementalPCA::new().n_components(10).batch_size(1000 + {seed})", None,
+        lambda: decomposition.IncrementalPCA(10, batch_size=1000),
+    ),
+    "FactorAnalysis": (
+        "FactorAnalysis::new().n_components(10).random_state({seed})", None,
+        lambda: decomposition.FactorAnalysis(10, random_state=0),
+    ),
+    "FastICA": ("FastICA::new().n_components(10).random_state({seed})", None, lambda: decomposition.FastICA(10, random_state=0)),
+    "IsolationForest": ("IsolationForest::new().random_state({seed})", None, lambda: ensemble.IsolationForest(random_state=0)),
+    "AdaBoostClassifier, 10": (
+        "AdaBoostClassifier::new().n_estimators(10).random_state({seed})", "c",
+        lambda: ensemble.AdaBoostClassifier(n_estimators=10, random_state=0),
+    ),
+    "GradientBoostingClassifier, 5": (
+        "GradientBoostingClassifier::new().n_estimators(5).random_state({seed})", "c",
+        lambda: ensemble.GradientBoostingClassifier(n_estimators=5, random_state=0),
+    ),
+    "BaggingClassifier, 4": (
+        "BaggingClassifier::new().n_estimators(4).random_state({seed})", "c",
+        lambda: ensemble.BaggingClassifier(n_estimators=4, random_state=0, n_jobs=-1),
+    ),
     "StandardScaler": ("StandardScaler::new().sample_weight(\"w{seed}\")", None, lambda: preprocessing.StandardScaler()),
 }
 
@@ -64,6 +109,7 @@ def main() -> None:
     warnings.filterwarnings("ignore")
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--out", type=Path)
+    arguments.add_argument("--only", default="", help="only the estimators whose name contains this")
     arguments = arguments.parse_args()
     random = np.random.RandomState(0)
     x = random.normal(size=(ROWS, WIDTH))
@@ -80,6 +126,8 @@ def main() -> None:
     results = []
     print(f"{'fit':32} {'onrush':>9} {'sklearn':>9} {'ratio':>6}   best of {ROUNDS}, s")
     for name, (cell, target, peer) in FITS.items():
+        if arguments.only not in name:
+            continue
         ours, theirs = [], []
         for seed in range(ROUNDS):
             spec = cell.replace("{seed}", str(seed))
