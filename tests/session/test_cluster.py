@@ -191,3 +191,36 @@ def test_a_new_engine_connects_again(kernel, workers):
     os.kill(engine, signal.SIGKILL)
     wait_until(lambda: processes.engine() != engine, 10, "the engine is still there")
     assert kernel.value(count) == before
+
+
+def test_steps_above_a_sort_keep_its_order(kernel, workers):
+    connect(kernel, workers(), workers())
+    kernel.ok("let km: Vec<f64> = flights.sort(\"distance\").select(x!(km = distance * 1.609)).column(\"km\").to_vec();")
+    assert kernel.value("km.windows(2).all(|w| w[0] <= w[1])") == "true"
+    kernel.ok(f'let held = read_parquet("{FLIGHTS}");')
+    running = '.sort(["month", "day", "sched_dep_time", "carrier", "flight", "origin"]).select(x!(s = distance.cum_sum())).tail(1)'
+    assert kernel.value(f'flights{running}.value::<i64>(x!(s.max()))') == kernel.value(f'held{running}.value::<i64>(x!(s.max()))')
+
+
+def test_what_needs_one_order_runs_in_the_session(kernel, workers):
+    connect(kernel, workers(), workers())
+    # By definition: a frame has the rows of itself, and each time is the latest up to itself.
+    twice = 'let h = flights.head(1000).select(["flight", "time_hour", "carrier"]);'
+    assert kernel.value(f'{{ {twice} h.anti_join(&h, ["flight", "time_hour", "carrier"]).height() }}') == "0"
+    kernel.ok('let latest = sql("select count(*) n from flights a asof join flights b on a.time_hour >= b.time_hour '
+              'where a.time_hour <> b.time_hour");')
+    assert kernel.value("latest.value::<i64>(x!(n.max()))") == "0"
+    assert kernel.value("latest.explain().lines().next().unwrap().to_string()").count("The session runs this query") == 1
+    several = 'sql("select count(*) n from flights where distance = (select distance from flights where flight = 1)")'
+    assert "more than one row" in kernel.fails(f"show(&{several});").error_text
+
+
+def test_a_busy_worker_is_stopped_and_answers(kernel, workers):
+    connect(kernel, workers(), workers())
+    kernel.ok('let busy = sql("select count(*) n, sum(sin(a.distance + b.distance)) s from flights a join flights b '
+              'on a.origin = b.origin and a.dep_delay < b.dep_delay");')
+    threading.Timer(2.0, kernel.interrupt).start()
+    assert "interrupted" in kernel.fails("show(&busy);").error_text
+    running = "c.workers().value::<u64>(x!(tasks.sum()))"
+    wait_until(lambda: kernel.value(running) == "0", 10, "tasks still run")
+    assert kernel.value('c.workers().filter(x!(device == "cpu")).height()') == "2"

@@ -3,12 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use datafusion::common::internal_err;
 use datafusion::error::Result;
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion_distributed::{DistributedExt, GetWorkerInfoRequest, SessionStateBuilderExt, WorkerResolver, grpc};
+use datafusion_distributed::{
+    DistributedExt, GetWorkerInfoRequest, RouteTasksEvent, RouteTasksEventResponse, SessionStateBuilderExt,
+    WorkerResolver, get_distributed_worker_resolver, grpc,
+};
 use futures::future::join_all;
 use onrush_expr::error::diagnose;
 use onrush_wire::Diagnostic;
@@ -35,7 +39,7 @@ pub struct Cluster {
     channels: Channels,
     live: Live,
     /// The workers that answered when the connection was made.
-    cards: Vec<(Url, Option<Card>)>,
+    cards: Mutex<Vec<(Url, Option<Card>)>>,
     settings: Settings,
 }
 
@@ -108,7 +112,7 @@ impl Cluster {
             return Err(error);
         }
         let live = Live(Arc::new(Mutex::new(live)));
-        Ok(Cluster { address, identity: identity.clone(), channels, live, cards, settings })
+        Ok(Cluster { address, identity: identity.clone(), channels, live, cards: Mutex::new(cards), settings })
     }
 
     /// The address in its canonical form.
@@ -118,6 +122,7 @@ impl Cluster {
 
     /// The workers, with how many tasks each runs now. One that does not answer has no cores.
     pub async fn info(&self) -> ClusterInfo {
+        let cards = self.cards.lock().clone();
         let worker = |(url, card): &(Url, Option<Card>)| {
             let (url, card) = (url.clone(), card.clone());
             async move {
@@ -135,7 +140,7 @@ impl Cluster {
                 }
             }
         };
-        ClusterInfo { address: self.address.to_string(), workers: join_all(self.cards.iter().map(worker)).await }
+        ClusterInfo { address: self.address.to_string(), workers: join_all(cards.iter().map(worker)).await }
     }
 
     /// The tasks that a worker runs now.
@@ -153,7 +158,7 @@ impl Cluster {
 
     /// How many workers answered last, and how many there are.
     pub fn workers(&self) -> (usize, usize) {
-        (self.live.0.lock().len(), self.cards.len())
+        (self.live.0.lock().len(), self.cards.lock().len())
     }
 
     /// Asks all workers again how they are.
@@ -165,10 +170,16 @@ impl Cluster {
     /// Takes in again the workers that were lost and answer now.
     pub(crate) async fn welcome(&self) {
         let live = self.live.0.lock().clone();
-        let lost: Vec<&Url> = self.cards.iter().map(|(url, _)| url).filter(|url| !live.contains(url)).collect();
+        let known = self.cards.lock().iter().map(|(url, _)| url.clone()).collect::<Vec<_>>();
+        let lost: Vec<&Url> = known.iter().filter(|url| !live.contains(url)).collect();
         let asked = join_all(lost.iter().map(|url| card_of_this_build(&self.channels, url))).await;
         for (url, card) in lost.iter().zip(asked) {
-            if card.is_ok() {
+            if let Ok(card) = card {
+                self.cards
+                    .lock()
+                    .iter_mut()
+                    .filter(|(known, _)| known == *url)
+                    .for_each(|(_, old)| *old = Some(card.clone()));
                 self.live.0.lock().push((*url).clone());
             }
         }
@@ -199,14 +210,23 @@ impl Cluster {
         planner: Arc<dyn QueryPlanner + Send + Sync>,
     ) -> std::result::Result<SessionState, Diagnostic> {
         // A plan with one partition has no exchange at which it could be cut.
-        let cores = self.cards.iter().filter_map(|(_, card)| Some(card.as_ref()?.cores as usize)).min().unwrap_or(1);
+        let cores =
+            self.cards.lock().iter().filter_map(|(_, card)| Some(card.as_ref()?.cores as usize)).min().unwrap_or(1);
         let config = base.config().clone().with_target_partitions(cores.max(2));
+        // A step above a sort keeps its order only if the rows stay in their one partition.
+        let config =
+            config.with_round_robin_repartition(false).with_repartition_file_min_size(self.settings.bytes_of_partition);
         let state = SessionStateBuilder::new_from_existing(base.clone())
             .with_config(config)
             .with_query_planner(Arc::new(Planner(planner)))
             .with_distributed_worker_resolver(self.live.clone())
             .with_distributed_channel_resolver(self.channels.clone())
-            .with_distributed_user_codec(Parcels { identity: self.identity.clone(), worker: Arc::from("session") })
+            .with_distributed_user_codec(Parcels {
+                identity: self.identity.clone(),
+                worker: Arc::from("session"),
+                columns: None,
+            })
+            .with_distributed_route_tasks_handler(same_workers)
             .with_distributed_desired_task_count_handler(leaves::tasks)
             .with_distributed_scale_up_leaf_node_handler(leaves::pieces)
             .with_distributed_file_scan_config_bytes_per_partition(self.settings.bytes_of_partition)
@@ -217,6 +237,23 @@ impl Cluster {
             .with_distributed_planner();
         Ok(state.build())
     }
+}
+
+/// Sends the tasks of a stage to the workers in their order, so that a worker reads what it has kept.
+fn same_workers(event: RouteTasksEvent<'_>) -> Option<Result<RouteTasksEventResponse>> {
+    // The engine below sends a single task to where its input is.
+    if event.task_count == 1 {
+        return None;
+    }
+    let urls = get_distributed_worker_resolver(event.task_ctx.session_config()).and_then(|workers| workers.get_urls());
+    Some(match urls {
+        Ok(urls) if !urls.is_empty() => {
+            let tasks = urls.iter().cycle().take(event.task_count).cloned();
+            Ok(RouteTasksEventResponse::new(tasks.collect()))
+        }
+        Ok(_) => internal_err!("a query was sent to no worker"),
+        Err(error) => Err(error),
+    })
 }
 
 /// Makes the physical plan of another planner ready to be cut into stages.

@@ -33,7 +33,8 @@ pub(crate) fn sent(error: DataFusionError, worker: &str) -> DataFusionError {
                     "work on fewer rows or columns, aggregate first, or start the workers with more `--memory`".into(),
                 ];
             }
-            if diagnostic.class == Class::Resources || diagnostic.class == Class::Environment {
+            let is_own = matches!(diagnostic.class, Class::Resources | Class::Environment);
+            if is_own || diagnostic.code == "cluster-file" {
                 diagnostic = diagnostic.note(format!("this is what the worker {worker} says"));
             }
             diagnostic

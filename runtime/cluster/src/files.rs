@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::datasource::physical_plan::{FileScanConfig, FileScanConfigBuilder, ParquetSource};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
-use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_distributed::DistributedLeafExec;
 use onrush_expr::error::external;
@@ -53,14 +52,15 @@ pub(crate) fn of_plan(plan: &Arc<dyn ExecutionPlan>) -> Result<Vec<Mark>> {
     Ok(marks)
 }
 
-fn scan_of(node: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
+/// The files that a node scans.
+pub(crate) fn scan_of(node: &Arc<dyn ExecutionPlan>) -> Option<&FileScanConfig> {
     node.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
 }
 
 /// Size, time of change, and hash of the end of a file.
 type KnownTail = (u64, Option<SystemTime>, [u8; 32]);
 
-fn mark(path: &Path) -> io::Result<Mark> {
+pub(crate) fn mark(path: &Path) -> io::Result<Mark> {
     static KNOWN: LazyLock<Mutex<HashMap<String, KnownTail>>> = LazyLock::new(Mutex::default);
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -96,19 +96,4 @@ pub(crate) fn check(marks: &[Mark]) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// The plan with the readers of the session: those that travel would use statistics of floats, which leave NaN out.
-pub(crate) fn opened(plan: Arc<dyn ExecutionPlan>, context: &TaskContext) -> Result<Arc<dyn ExecutionPlan>> {
-    plan.transform_up(|node| {
-        let Some(config) = scan_of(&node) else { return Ok(Transformed::no(node)) };
-        let Some(source) = config.file_source().downcast_ref::<ParquetSource>() else {
-            return Ok(Transformed::no(node));
-        };
-        let readers = onrush_io::parquet_readers(&context.runtime_env(), &config.object_store_url)?;
-        let source = Arc::new(source.clone().with_parquet_file_reader_factory(readers));
-        let config = FileScanConfigBuilder::from(config.clone()).with_source(source).build();
-        Ok(Transformed::yes(DataSourceExec::from_data_source(config) as Arc<dyn ExecutionPlan>))
-    })
-    .map(|plan| plan.data)
 }

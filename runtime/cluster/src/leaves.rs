@@ -7,7 +7,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::error::Result;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use datafusion_distributed::{
     DesiredTaskCountEvent, DesiredTaskCountEventResponse, DistributedLeafExec, ScaleUpLeafNodeEvent,
     ScaleUpLeafNodeEventResponse,
@@ -69,8 +69,12 @@ fn memory_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
     plan.downcast_ref::<DataSourceExec>()?.data_source().downcast_ref()
 }
 
-/// How many tasks read rows that came with the plan.
+/// How many tasks read a leaf. One reads a leaf of one partition: the steps above it take all of its rows together, and
+/// nothing in the plan says so. DataFusion puts an exchange above the partitions of others.
 pub(crate) fn tasks(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTaskCountEventResponse>> {
+    if event.plan.children().is_empty() && event.plan.output_partitioning().partition_count() == 1 {
+        return Some(Ok(DesiredTaskCountEventResponse::maximum(1)));
+    }
     let memory = memory_of(event.plan)?;
     // A limit counts the rows of all tasks.
     if memory.fetch().is_some() {

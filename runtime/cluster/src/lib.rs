@@ -15,6 +15,7 @@ mod build;
 mod channel;
 mod cluster;
 mod codec;
+mod columns;
 mod errors;
 mod files;
 mod identity;

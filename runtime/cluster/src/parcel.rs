@@ -15,6 +15,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
@@ -28,10 +29,13 @@ use datafusion_proto::bytes::{
 use datafusion_proto::physical_plan::{
     DeduplicatingProtoConverter, PhysicalExtensionCodec, PhysicalProtoConverterExtension,
 };
+use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::stream::BoxStream;
 use http::HeaderMap;
+use prost::Message;
 
 use crate::codec::Codec;
+use crate::columns::{self, Columns};
 use crate::identity::Identity;
 use crate::{errors, files};
 
@@ -96,7 +100,9 @@ pub(crate) fn travels(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
                 Ok(Transformed::no(node))
             })?;
             let converter = DeduplicatingProtoConverter::default();
-            physical_plan_to_bytes_with_proto_converter(task.data, &Codec, &converter)?;
+            let bytes = physical_plan_to_bytes_with_proto_converter(task.data, &Codec, &converter)?;
+            // A message may be nested a hundred times only.
+            PhysicalPlanNode::decode(&bytes[..]).map_err(|e| DataFusionError::External(Box::new(e)))?;
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
@@ -112,6 +118,8 @@ pub(crate) struct Parcels {
     pub identity: Identity,
     /// The worker that this process is, for its errors.
     pub worker: Arc<str>,
+    /// The columns that it keeps, if it is one.
+    pub columns: Option<Arc<Columns>>,
 }
 
 impl PhysicalExtensionCodec for Parcels {
@@ -154,10 +162,21 @@ impl PhysicalExtensionCodec for Parcels {
             files::check(&postcard::from_bytes::<Vec<_>>(marks).map_err(external)?)?;
             let converter = DeduplicatingProtoConverter::default();
             let plan = physical_plan_from_bytes_with_proto_converter(plan, context, &Codec, &converter)?;
-            errors::with_errors(files::opened(plan, context)?, &self.worker)
+            let plan = columns::opened(plan, context, self.columns.as_ref())?.transform_up(yielding)?.data;
+            errors::with_errors(plan, &self.worker)
         };
         plan().map_err(|e| errors::sent(e, &self.worker))
     }
+}
+
+/// Makes operators that give many batches for one of their input yield now and then, so that a task can be stopped.
+fn yielding(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    const MULTIPLY: [&str; 5] =
+        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
+    Ok(match MULTIPLY.contains(&node.name()) {
+        true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
+        false => Transformed::no(node),
+    })
 }
 
 fn external(error: postcard::Error) -> DataFusionError {

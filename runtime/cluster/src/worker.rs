@@ -21,6 +21,7 @@ use url::Url;
 
 use crate::build::build_id;
 use crate::channel::{Channels, reasons};
+use crate::columns::Columns;
 use crate::identity::Identity;
 use crate::parcel::Parcels;
 use crate::{errors, failed};
@@ -29,6 +30,8 @@ use crate::{errors, failed};
 const STACK: usize = 16 << 20;
 /// Users of memory that an error names, the largest first.
 const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
+/// The divisor of the memory that columns of files may take. Operators have the rest.
+const KEPT: usize = 4;
 /// How often a session is asked whether it lives, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(10);
 const PONG: Duration = Duration::from_secs(30);
@@ -66,7 +69,8 @@ pub fn serve(
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Diagnostic> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(options.threads.max(1))
+        // One more than compute, so that the worker answers while all of them do.
+        .worker_threads(options.threads.max(1) + 1)
         .thread_name("onrush-worker")
         .thread_stack_size(STACK)
         .enable_all()
@@ -91,7 +95,8 @@ async fn listen(
     if let Some(folder) = &options.spill {
         disk = disk.with_mode(DiskManagerMode::Directories(vec![folder.clone()]));
     }
-    let pool = FairSpillPool::new(usize::try_from(options.memory).unwrap_or(usize::MAX));
+    let memory = usize::try_from(options.memory).unwrap_or(usize::MAX);
+    let pool = FairSpillPool::new(memory - memory / KEPT);
     let environment = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED)))
         .with_disk_manager_builder(disk)
@@ -106,14 +111,15 @@ async fn listen(
     let card = serde_json::to_string(&card).map_err(|e| failed("internal", e.to_string()))?;
     let (channels, of_plans) = (Channels::new(identity), identity.clone());
     let name: Arc<str> = Arc::from(address.to_string());
+    let columns = Arc::new(Columns::new(memory / KEPT));
     let session = move |mut query: WorkerQueryContext| {
         let (channels, identity, settings) = (channels.clone(), of_plans.clone(), Arc::clone(&settings));
-        let worker = Arc::clone(&name);
+        let (worker, columns) = (Arc::clone(&name), Some(Arc::clone(&columns)));
         async move {
             let config = query.builder.config().take().unwrap_or_default();
             let builder = query.builder.with_config(settings(config));
             let builder = builder
-                .with_distributed_user_codec(Parcels { identity, worker })
+                .with_distributed_user_codec(Parcels { identity, worker, columns })
                 .with_distributed_worker_plan_rewrite_handler(errors::only_parcels)
                 .with_distributed_channel_resolver(channels);
             Ok::<_, DataFusionError>(builder.build())

@@ -41,6 +41,8 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use onrush_logical::mem_table::HeldRows;
 use onrush_logical::predicates::is_column;
 
+pub use sorts::depends_on_order;
+
 use crate::push_filter_below_projection::FilterFirst;
 use crate::window_filter_to_case::WindowFilters;
 use walk::Rule;

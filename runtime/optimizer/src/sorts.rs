@@ -102,6 +102,17 @@ fn orders_input(plan: &LogicalPlan, ordered: bool) -> Result<bool> {
 }
 
 /// Whether the result of an aggregate or a window depends on the order of its rows.
+/// Whether the rows of a node depend on the order of its input: a limit, a row number, a first value.
+pub fn depends_on_order(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Limit(_) | LogicalPlan::Distinct(Distinct::On(_)) => true,
+        LogicalPlan::Sort(sort) => sort.fetch.is_some(),
+        LogicalPlan::Window(window) => window.window_expr.iter().any(reads_order),
+        LogicalPlan::Aggregate(group) => group.aggr_expr.iter().any(reads_order),
+        _ => false,
+    }
+}
+
 fn reads_order(expr: &Expr) -> bool {
     match expr {
         Expr::Alias(alias) => reads_order(&alias.expr),

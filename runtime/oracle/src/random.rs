@@ -52,8 +52,11 @@ pub enum Verdict {
 }
 
 /// Errors of DataFusion 55, on the CPU, for some windows over columns that its optimizer knows to be constant or equal.
-const FAULTS_OF_PLANS: [&str; 2] =
-    ["Expects PARTITION BY expression to be ordered", "does not satisfy order requirements"];
+const FAULTS_OF_PLANS: [&str; 3] = [
+    "Expects PARTITION BY expression to be ordered",
+    "does not satisfy order requirements",
+    "All partition by columns should have an ordering",
+];
 
 /// For sums of at most some thousand values up to a thousand each, and their variances.
 const TOLERANCE: Tolerance = Tolerance { relative: 1e-9, absolute: 1e-6 };

@@ -235,8 +235,8 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         folder: "runtime/cluster/src",
         order: &[
-            "build", "errors", "identity", "address", "files", "codec", "parcel", "channel", "keys", "leaves",
-            "worker", "cluster", "progress", "query",
+            "build", "errors", "identity", "address", "files", "columns", "codec", "parcel", "channel", "keys",
+            "leaves", "worker", "cluster", "progress", "query",
         ],
         root: &["failed"],
         exceptions: &[],

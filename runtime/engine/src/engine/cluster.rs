@@ -1,16 +1,18 @@
 //! Frames that a cluster computes: connections to clusters, and plans for their workers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_plan::ExecutionPlan;
+use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::SessionConfig;
 use onrush_cluster::{Address, Cluster, ClusterExec, ClusterQuery, Identity, WorkerOptions};
 use onrush_device::phases::{self, Phase};
 use onrush_expr::device_udf::UdfHost;
+use onrush_expr::diagnostics::HIDDEN;
 use onrush_expr::error::diagnose;
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::udf::DeviceUdfRunner;
@@ -81,7 +83,10 @@ impl Engine {
         title: &str,
         task: &TaskHandle,
     ) -> Result<Arc<dyn ExecutionPlan>, Diagnostic> {
-        Ok(Arc::new(self.planned(address, plan, title, task)?))
+        match self.planned(address, plan, title, task)? {
+            Plan::Stages(exec) => Ok(Arc::new(*exec)),
+            Plan::OfSession(_, plan) => Ok(plan),
+        }
     }
 
     pub(super) fn explain_on_cluster(
@@ -90,21 +95,24 @@ impl Engine {
         frame: &Frame,
         task: &TaskHandle,
     ) -> Result<String, Diagnostic> {
-        Ok(self.planned(address, &frame.plan, &frame.title, task)?.stages())
+        Ok(match self.planned(address, &frame.plan, &frame.title, task)? {
+            Plan::Stages(exec) => exec.stages(),
+            Plan::OfSession(reason, plan) => {
+                format!("The session runs this query: {reason}.\n\n{}", displayable(plan.as_ref()).indent(false))
+            }
+        })
     }
 
-    fn planned(
-        &self,
-        address: &str,
-        plan: &LogicalPlan,
-        title: &str,
-        task: &TaskHandle,
-    ) -> Result<ClusterExec, Diagnostic> {
+    fn planned(&self, address: &str, plan: &LogicalPlan, title: &str, task: &TaskHandle) -> Result<Plan, Diagnostic> {
         let connected = self.cluster(address)?;
         let mut ready = HashMap::new();
         self.prepare(plan, &mut ready, task)?;
         let held = |frame: &Frame| ready.get(&frame.key).map(Arc::clone).or_else(|| self.held_for(frame));
-        let plan = frame_table::expand(plan, &held).map_err(diagnose)?;
+        let expanded = frame_table::expand(plan, &held).map_err(diagnose)?;
+        if let Some(reason) = needs_session(&expanded).map_err(diagnose)? {
+            return Ok(Plan::OfSession(reason, self.physical(plan, task)?.0));
+        }
+        let plan = expanded;
         let _time = phases::scope(Phase::Plan);
         guarded(|| {
             let session = &connected.session;
@@ -119,7 +127,7 @@ impl Engine {
                 title: title.to_string(),
                 task: task.clone(),
             };
-            self.wait(ClusterExec::new(query))?.map_err(diagnose)
+            Ok(Plan::Stages(Box::new(self.wait(ClusterExec::new(query))?.map_err(diagnose)?)))
         })
     }
 
@@ -143,6 +151,40 @@ impl Engine {
             }
         }
     }
+}
+
+/// The plan of a query over frames of a cluster.
+enum Plan {
+    Stages(Box<ClusterExec>),
+    /// The session runs it, for this reason.
+    OfSession(&'static str, Arc<dyn ExecutionPlan>),
+}
+
+/// Why workers would give wrong rows for a plan. Each task reads its input anew, and rows have no order there.
+fn needs_session(plan: &LogicalPlan) -> datafusion::error::Result<Option<&'static str>> {
+    let asof = format!("{HIDDEN}asof");
+    let mut seen = HashSet::new();
+    let mut reason = None;
+    plan.apply_with_subqueries(|node| {
+        if onrush_optimizer::depends_on_order(node) && !seen.insert(node.clone()) {
+            reason = Some("rows that depend on an order are read twice");
+        }
+        node.apply_expressions(|expr| {
+            expr.apply(|expr| {
+                match expr {
+                    Expr::Column(column) if column.name.starts_with(&asof) => {
+                        reason = Some("an as-of join numbers the rows of both sides");
+                    }
+                    Expr::ScalarSubquery(query) if query.subquery.max_rows().is_none_or(|rows| rows > 1) => {
+                        reason = Some("a scalar subquery may give several rows, which is an error");
+                    }
+                    _ => {}
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(reason)
 }
 
 /// Runs tasks of queries for those who have the cluster's token, until the process ends. Without a `token` it is that

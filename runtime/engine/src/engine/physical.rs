@@ -63,7 +63,8 @@ impl QueryPlanner for ClusterPlanner {
         session: &dyn datafusion::catalog::Session,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let first = Planner.create_physical_plan(plan, session).await?;
-        RULES.for_cpu(joins_in_partitions(first)?, session.config_options())
+        // A projection that was pushed into a scan would compute in rows that a filter drops, and fail for them.
+        RULES.for_device(joins_in_partitions(first)?, session.config_options())
     }
 }
 

@@ -232,7 +232,11 @@ impl Engine {
 
     /// A plan, analysed before, as it will run, and whether it reads only rows that frames hold for good, so that it
     /// can run again as it is.
-    fn physical(&self, plan: &LogicalPlan, task: &TaskHandle) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
+    pub(super) fn physical(
+        &self,
+        plan: &LogicalPlan,
+        task: &TaskHandle,
+    ) -> Result<(Arc<dyn ExecutionPlan>, bool), Diagnostic> {
         let mut ready = HashMap::new();
         self.prepare(plan, &mut ready, task)?;
         let steady = is_steady(plan, &ready);

@@ -108,8 +108,8 @@ fn betweenness_may_be_stopped_on_the_way_back() {
     let is_stopped = || looks.fetch_add(1, Relaxed) >= most.load(Relaxed);
     let run = Run { is_stopped: &is_stopped, ..Run::silent() };
     device::betweenness::betweenness_centrality(&there, &options, context, &run).unwrap();
-    // The number of looks depends on the speed of the machine. The last ones of a run are on the way back: a run that
-    // ends has had fewer looks than allowed, and one that stops on the way out has had more of them than the one before.
+    // The number of looks depends on the speed of the machine. The last looks of a run are on the way back. A run that
+    // ends has had fewer than allowed. A run that stops on the way out has had more than the one before.
     let mut message = String::new();
     let mut allowed = looks.swap(0, Relaxed) - 1;
     for _ in 0..200 {

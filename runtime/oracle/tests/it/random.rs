@@ -31,10 +31,11 @@ fn cpu_split() {
     agree("cpu-split", 200, 0);
 }
 
+/// Most tables are too small to be cut.
 #[test]
 fn cluster() {
     let on_workers = compared("cluster", 300, 0).on_workers();
-    assert!(on_workers >= 100, "only {on_workers} of 300 plans ran on the workers");
+    assert!(on_workers >= 30, "only {on_workers} of 300 plans ran on the workers");
 }
 
 /// Two hundred plans in four tests, which run concurrently: each compiles kernels for minutes.

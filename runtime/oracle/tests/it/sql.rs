@@ -42,7 +42,7 @@ fn cluster() {
     let failures = &outcome.failures;
     assert!(failures.is_empty(), "{} of the queries differ:\n{}", failures.len(), failures.join("\n\n"));
     assert!(outcome.passed >= 2_200, "only {} queries ran", outcome.passed);
-    assert!(subject.on_workers() >= 900, "only {} queries ran on the workers", subject.on_workers());
+    assert!(subject.on_workers() >= 100, "only {} queries ran on the workers", subject.on_workers());
 }
 
 /// As if no more than 33 rows fit into a device's memory. All files pass (docs/measurements/builds-and-tests.md); most

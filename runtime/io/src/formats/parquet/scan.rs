@@ -33,6 +33,7 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::basic::Type;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use url::Url;
 
 use super::{OpenFile, decode};
 use crate::file::FileState;
@@ -73,7 +74,11 @@ impl ParquetScan {
         let mut locations = Vec::with_capacity(opened.len());
         let mut first = None;
         for file in &opened {
-            let url = ListingTableUrl::parse(file.path.to_string_lossy()).map_err(internal)?;
+            // Not parsed: a `?` or `[` in a name would be taken for a pattern.
+            let url = Url::from_file_path(&file.path).map_err(|()| {
+                internal(DataFusionError::Plan(format!("`{}` is not an absolute path", file.path.display())))
+            })?;
+            let url = ListingTableUrl::try_new(url, None).map_err(internal)?;
             let mut location = PartitionedFile::new(String::new(), file.bytes);
             location.object_meta.location = url.prefix().clone();
             for field in &parts.folders {
