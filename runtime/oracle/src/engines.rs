@@ -299,7 +299,7 @@ impl Answers for Subject {
         self.engine.step(id, &op, None, Some(table.batches().to_vec()), &TaskHandle::new())?;
         let id = match &self.files {
             // Every third table stays where the session is.
-            Some(files) if id.0 % 3 != 0 => self.as_file(id, files.path())?,
+            Some(files) if !id.0.is_multiple_of(3) => self.as_file(id, files.path())?,
             _ => id,
         };
         if let Some(old) = self.tables.insert(name.to_string(), id) {

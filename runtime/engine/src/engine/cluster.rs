@@ -116,8 +116,8 @@ impl Engine {
         let _time = phases::scope(Phase::Plan);
         guarded(|| {
             let session = &connected.session;
-            let rules = session.optimizers().iter();
-            let plan = rules.fold(Ok(plan), |plan, rule| rule.rewrite(plan?, session.as_ref()).map(|plan| plan.data));
+            let mut rules = session.optimizers().iter();
+            let plan = rules.try_fold(plan, |plan, rule| rule.rewrite(plan, session.as_ref()).map(|plan| plan.data));
             let query = ClusterQuery {
                 cluster: Arc::clone(&connected.cluster),
                 session: Arc::clone(session),
