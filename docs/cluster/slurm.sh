@@ -27,7 +27,7 @@ if [[ -z "${ONRUSH_TOKEN:-}" ]]; then
     elif [[ -n "$notebook" ]]; then
         ONRUSH_TOKEN="$(onrush cluster token)"
     else
-        echo "there is no token for those who connect: write the output of \`onrush cluster token\` to $token_file" >&2
+        echo "no token was found for clients: write the output of \`onrush cluster token\` to $token_file" >&2
         exit 1
     fi
 fi

@@ -164,15 +164,15 @@ fn listed(hosts: &str) -> Result<Vec<String>, String> {
     if let Some(wrong) = hosts.iter().find(|host| host.starts_with('-') || host.contains(char::is_whitespace)) {
         return Err(format!("`{wrong}` is not a name of a host"));
     }
-    if hosts.is_empty() { Err("there are no hosts in the list".to_string()) } else { Ok(hosts) }
+    if hosts.is_empty() { Err("the list of hosts is empty".to_string()) } else { Ok(hosts) }
 }
 
-/// The token of the environment or of the user's file, which is made if there is none.
+/// The token of the environment or of the user's file, which is created if it is missing.
 fn token() -> Result<String, String> {
     if let Some(token) = std::env::var(paths::TOKEN).ok().filter(|token| !token.trim().is_empty()) {
         return Ok(token.trim().to_string());
     }
-    let file = paths::token_file().ok_or("there is no home folder for the token: set ONRUSH_TOKEN")?;
+    let file = paths::token_file().ok_or("no home folder was found for the token file: set ONRUSH_TOKEN")?;
     let failed = |e: std::io::Error| format!("`{}`: {e}", file.display());
     match fs::read_to_string(&file) {
         Ok(token) => return Ok(token.trim().to_string()),

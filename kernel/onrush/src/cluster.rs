@@ -30,8 +30,8 @@ pub struct Cluster {
 /// the file `~/.config/onrush/token`.
 ///
 /// # Panics
-/// Raises an error of the cell if the address is wrong, or if there is no token. A worker that does not answer, has
-/// another token or is of another build is an error, too.
+/// Raises an error of the cell if the address is wrong, if no token is set, or if a worker does not answer, has another
+/// token or is of another build.
 #[track_caller]
 pub fn connect(address: impl AsRef<str>) -> Cluster {
     Cluster { info: ask(address.as_ref(), here("connect")) }

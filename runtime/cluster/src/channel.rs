@@ -13,7 +13,7 @@ use url::Url;
 
 use crate::address::name_of;
 use crate::identity::Identity;
-use crate::parcel::Ship;
+use crate::signed_plan::SigningChannel;
 
 /// How long a worker may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(3);
@@ -69,11 +69,11 @@ impl Channels {
         self.0.open.lock().remove(url);
     }
 
-    /// The client of a worker, to whom plans go as one node.
+    /// The client of a worker, which signs plans.
     pub async fn client(&self, url: &Url) -> Result<Box<dyn WorkerChannel>, tonic::transport::Error> {
         let channel = self.get(url).await?;
         let client = grpc::create_worker_client(grpc::BoxCloneSyncChannel::new(channel));
-        Ok(Box::new(Ship(client)))
+        Ok(Box::new(SigningChannel(client)))
     }
 }
 

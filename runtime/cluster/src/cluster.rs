@@ -1,7 +1,7 @@
 //! The session's end of a cluster: who its workers are, which of them live, and how queries for them are planned.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::common::internal_err;
 use datafusion::error::Result;
@@ -25,12 +25,14 @@ use crate::address::{Address, name_of};
 use crate::build::build_id;
 use crate::channel::{Channels, reasons};
 use crate::identity::Identity;
-use crate::parcel::Parcels;
+use crate::signed_plan::SignedPlanCodec;
 use crate::worker::Card;
 use crate::{failed, keys, leaves};
 
 /// How long a worker may take to say that it lives.
 const PROBE: Duration = Duration::from_secs(3);
+/// The pause between two tries to reach lost workers, in lengths of a try: tries take 5 % of the time at most.
+const PAUSE: u32 = 20;
 
 /// A cluster that this process is connected to.
 pub struct Cluster {
@@ -41,6 +43,8 @@ pub struct Cluster {
     /// The workers that answered when the connection was made.
     cards: Mutex<Vec<(Url, Option<Card>)>>,
     settings: Settings,
+    /// When the workers that are lost may be tried again.
+    next_reconnect: Mutex<Instant>,
 }
 
 impl std::fmt::Debug for Cluster {
@@ -112,7 +116,15 @@ impl Cluster {
             return Err(error);
         }
         let live = Live(Arc::new(Mutex::new(live)));
-        Ok(Cluster { address, identity: identity.clone(), channels, live, cards: Mutex::new(cards), settings })
+        Ok(Cluster {
+            address,
+            identity: identity.clone(),
+            channels,
+            live,
+            cards: Mutex::new(cards),
+            settings,
+            next_reconnect: Mutex::new(Instant::now()),
+        })
     }
 
     /// The address in its canonical form.
@@ -164,11 +176,20 @@ impl Cluster {
     /// Asks all workers again how they are.
     pub async fn refresh(&self) {
         self.lost().await;
-        self.welcome().await;
+        self.reconnect_now().await;
     }
 
-    /// Takes in again the workers that were lost and answer now.
-    pub(crate) async fn welcome(&self) {
+    /// Adds the workers that were lost and answer now. A worker that hangs would delay each query by [`PROBE`], so
+    /// there are pauses of [`PAUSE`] between tries, unless all workers are lost.
+    pub(crate) async fn reconnect(&self) {
+        let is_due = *self.next_reconnect.lock() <= Instant::now();
+        if is_due || self.live.0.lock().is_empty() {
+            self.reconnect_now().await;
+        }
+    }
+
+    async fn reconnect_now(&self) {
+        let start = Instant::now();
         let live = self.live.0.lock().clone();
         let known = self.cards.lock().iter().map(|(url, _)| url.clone()).collect::<Vec<_>>();
         let lost: Vec<&Url> = known.iter().filter(|url| !live.contains(url)).collect();
@@ -183,6 +204,7 @@ impl Cluster {
                 self.live.0.lock().push((*url).clone());
             }
         }
+        *self.next_reconnect.lock() = Instant::now() + PAUSE * start.elapsed();
     }
 
     /// Asks all workers whether they live, and leaves out those that do not. Gives their names.
@@ -221,7 +243,7 @@ impl Cluster {
             .with_query_planner(Arc::new(Planner(planner)))
             .with_distributed_worker_resolver(self.live.clone())
             .with_distributed_channel_resolver(self.channels.clone())
-            .with_distributed_user_codec(Parcels {
+            .with_distributed_user_codec(SignedPlanCodec {
                 identity: self.identity.clone(),
                 worker: Arc::from("session"),
                 columns: None,
@@ -239,7 +261,7 @@ impl Cluster {
     }
 }
 
-/// Sends the tasks of a stage to the workers in their order, so that a worker reads what it has kept.
+/// Sends the tasks of a stage to the workers in their order, so that a worker finds columns in its cache.
 fn same_workers(event: RouteTasksEvent<'_>) -> Option<Result<RouteTasksEventResponse>> {
     // The engine below sends a single task to where its input is.
     if event.task_count == 1 {

@@ -176,9 +176,9 @@ impl PhysicalExtensionCodec for Codec {
     }
 
     fn try_encode_udf(&self, function: &ScalarUDF, buf: &mut Vec<u8>) -> Result<()> {
-        let ours = match onrush_expr::travel::scalar(function)? {
+        let ours = match onrush_expr::serialize::scalar(function)? {
             Some(bytes) => Some(bytes),
-            None => onrush_sql::travel::scalar(function)?,
+            None => onrush_sql::serialize::scalar(function)?,
         };
         match ours {
             Some(bytes) => buf.extend(bytes),
@@ -190,14 +190,14 @@ impl PhysicalExtensionCodec for Codec {
     fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
         match buf.first() {
             Some(&OWN) => found(&SCALARS, name),
-            Some(&EXPR) => onrush_expr::travel::scalar_from(buf),
-            Some(&SQL) => onrush_sql::travel::scalar_from(buf),
+            Some(&EXPR) => onrush_expr::serialize::scalar_from(buf),
+            Some(&SQL) => onrush_sql::serialize::scalar_from(buf),
             _ => unknown(name, buf),
         }
     }
 
     fn try_encode_udaf(&self, function: &AggregateUDF, buf: &mut Vec<u8>) -> Result<()> {
-        match onrush_expr::travel::aggregate(function)? {
+        match onrush_expr::serialize::aggregate(function)? {
             Some(bytes) => buf.extend(bytes),
             // The planner has told the function that its rows come in order; without it, it sorts them itself.
             None if SORTING.contains(&function.name()) && is_default(function) => buf.push(OWN),
@@ -209,15 +209,15 @@ impl PhysicalExtensionCodec for Codec {
     fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
         match buf.first() {
             Some(&OWN) => found(&AGGREGATES, name),
-            Some(&EXPR) => onrush_expr::travel::aggregate_from(buf),
+            Some(&EXPR) => onrush_expr::serialize::aggregate_from(buf),
             _ => unknown(name, buf),
         }
     }
 
     fn try_encode_udwf(&self, function: &WindowUDF, buf: &mut Vec<u8>) -> Result<()> {
-        let ours = match onrush_expr::travel::window(function)? {
+        let ours = match onrush_expr::serialize::window(function)? {
             Some(bytes) => Some(bytes),
-            None => onrush_logical::travel::window(function)?,
+            None => onrush_logical::serialize::window(function)?,
         };
         match ours {
             Some(bytes) => buf.extend(bytes),
@@ -229,8 +229,8 @@ impl PhysicalExtensionCodec for Codec {
     fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
         match buf.first() {
             Some(&OWN) => found(&WINDOWS, name),
-            Some(&EXPR) => onrush_expr::travel::window_from(buf),
-            Some(&LOGICAL) => onrush_logical::travel::window_from(buf),
+            Some(&EXPR) => onrush_expr::serialize::window_from(buf),
+            Some(&LOGICAL) => onrush_logical::serialize::window_from(buf),
             _ => unknown(name, buf),
         }
     }

@@ -5,19 +5,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::internal_err;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
 };
 use datafusion_distributed::{BroadcastExec, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse};
 use futures::TryStreamExt;
 use onrush_expr::error::{diagnose, external};
 use onrush_wire::{Class, Diagnostic};
+
+use crate::plan_node::common_methods;
 
 /// Stands before a diagnostic in a text. No message of anybody else has it.
 const MARK: &str = "\u{1}onrush-diagnostic ";
@@ -69,23 +69,10 @@ impl DisplayAs for ErrorsExec {
 }
 
 impl ExecutionPlan for ErrorsExec {
-    fn name(&self) -> &str {
-        "ErrorsExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
+    common_methods!("ErrorsExec", self => self.input.properties());
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         vec![&self.input]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -128,11 +115,11 @@ fn head_input(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> 
     if is_head { plan.children().into_iter().next() } else { None }
 }
 
-/// Refuses a plan that did not come as a parcel, which nobody has signed.
-pub(crate) fn only_parcels(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
+/// Refuses a plan without a signature.
+pub(crate) fn only_signed_plans(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
     let below = head_input(&event.plan).unwrap_or(&event.plan);
     if below.downcast_ref::<ErrorsExec>().is_none() {
-        return internal_err!("a plan that nobody has signed");
+        return internal_err!("a plan without a signature");
     }
     Ok(WorkerPlanRewriteEventResponse::new(event.plan))
 }

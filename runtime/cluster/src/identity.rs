@@ -1,4 +1,4 @@
-//! Who may talk to whom: one secret, the token, from which both ends derive the same key and certificate.
+//! Authentication: one secret, the token, from which both ends derive the same key and certificate.
 //!
 //! A worker shows the certificate to the session and to other workers, and they show it to the worker. Each end accepts
 //! this certificate alone. A program without the token has no key to the certificate and gets no connection. Nothing
@@ -62,7 +62,7 @@ impl Identity {
     /// The identity of the token in `ONRUSH_TOKEN`, else in `~/.config/onrush/token`.
     ///
     /// # Errors
-    /// If there is no token, or it is too short.
+    /// If no token is set, or it is too short.
     pub fn of_environment() -> Result<Identity, Diagnostic> {
         if let Some(token) = std::env::var(paths::TOKEN).ok().filter(|token| !token.trim().is_empty()) {
             return Identity::of(&token);
@@ -74,12 +74,12 @@ impl Identity {
             )
         };
         let Some(path) = paths::token_file() else {
-            return Err(missing("there is no token: ONRUSH_TOKEN is not set".into()));
+            return Err(missing("no token was found: ONRUSH_TOKEN is not set".into()));
         };
         match std::fs::read_to_string(&path) {
             Ok(token) => Identity::of(&token),
             Err(e) => {
-                let message = format!("there is no token: ONRUSH_TOKEN is not set, and `{}`: {e}", path.display());
+                let message = format!("no token was found: ONRUSH_TOKEN is not set, and `{}`: {e}", path.display());
                 Err(missing(message))
             }
         }

@@ -3,7 +3,7 @@
 //! The engine below is `datafusion-distributed`. It cuts a physical plan into stages at its exchanges. The tasks of a
 //! stage run on workers, and rows stream from task to task. This crate holds the parts that the engine leaves to its
 //! users:
-//! - who may talk to whom ([`Identity`]),
+//! - authentication ([`Identity`]),
 //! - how plans with functions of ours are written ([`codec`]),
 //! - which files a task reads ([`files`]),
 //! - what happens when a worker is gone ([`query`]).
@@ -15,15 +15,16 @@ mod build;
 mod channel;
 mod cluster;
 mod codec;
-mod columns;
+mod column_cache;
 mod errors;
 mod files;
 mod identity;
 mod keys;
 mod leaves;
-mod parcel;
+mod plan_node;
 mod progress;
 mod query;
+mod signed_plan;
 mod worker;
 
 pub use address::Address;

@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -24,8 +23,9 @@ use onrush_expr::error::{diagnose, external};
 use onrush_frame::TaskHandle;
 
 use crate::cluster::Cluster;
+use crate::plan_node::leaf_methods;
 use crate::progress::{Reporter, Stages};
-use crate::{errors, failed, parcel};
+use crate::{errors, failed, signed_plan};
 
 /// Bytes of a result that are held back: as long as nobody has seen a row, the query can start again.
 const HELD_BACK: usize = 64 << 20;
@@ -54,7 +54,7 @@ impl ClusterQuery {
             ));
         }
         let plan = self.session.query_planner().create_physical_plan(&self.plan, self.session.as_ref()).await?;
-        match parcel::travels(&plan) {
+        match signed_plan::check_serializable(&plan) {
             Ok(()) => Ok((plan, None)),
             Err(error) => {
                 let plan = self.planner.create_physical_plan(&self.plan, self.session.as_ref()).await?;
@@ -86,7 +86,7 @@ impl ClusterExec {
     /// # Errors
     /// The errors of planning.
     pub async fn new(query: ClusterQuery) -> Result<ClusterExec> {
-        query.cluster.welcome().await;
+        query.cluster.reconnect().await;
         let (first, here) = query.physical().await?;
         let properties = PlanProperties::new(
             EquivalenceProperties::new(first.schema()),
@@ -119,29 +119,7 @@ impl DisplayAs for ClusterExec {
 }
 
 impl ExecutionPlan for ClusterExec {
-    fn name(&self) -> &str {
-        "ClusterExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    /// None: what runs on workers is not the session's to change.
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+    leaf_methods!("ClusterExec", self => &self.properties);
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let (query, first) = (self.query.clone(), Arc::clone(&self.first));

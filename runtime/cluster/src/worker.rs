@@ -21,17 +21,17 @@ use url::Url;
 
 use crate::build::build_id;
 use crate::channel::{Channels, reasons};
-use crate::columns::Columns;
+use crate::column_cache::ColumnCache;
 use crate::identity::Identity;
-use crate::parcel::Parcels;
+use crate::signed_plan::SignedPlanCodec;
 use crate::{errors, failed};
 
 /// Bytes of stack of a thread: plans are trees, and DataFusion walks them by recursion.
 const STACK: usize = 16 << 20;
 /// Users of memory that an error names, the largest first.
 const NAMED: NonZeroUsize = NonZeroUsize::MIN.saturating_add(4);
-/// The divisor of the memory that columns of files may take. Operators have the rest.
-const KEPT: usize = 4;
+/// The divisor of the memory that cached columns of files may take. Operators have the rest.
+const CACHED: usize = 4;
 /// How often a session is asked whether it lives, and how long it may take to answer.
 const PING: Duration = Duration::from_secs(10);
 const PONG: Duration = Duration::from_secs(30);
@@ -96,7 +96,7 @@ async fn listen(
         disk = disk.with_mode(DiskManagerMode::Directories(vec![folder.clone()]));
     }
     let memory = usize::try_from(options.memory).unwrap_or(usize::MAX);
-    let pool = FairSpillPool::new(memory - memory / KEPT);
+    let pool = FairSpillPool::new(memory - memory / CACHED);
     let environment = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED)))
         .with_disk_manager_builder(disk)
@@ -111,7 +111,7 @@ async fn listen(
     let card = serde_json::to_string(&card).map_err(|e| failed("internal", e.to_string()))?;
     let (channels, of_plans) = (Channels::new(identity), identity.clone());
     let name: Arc<str> = Arc::from(address.to_string());
-    let columns = Arc::new(Columns::new(memory / KEPT));
+    let columns = Arc::new(ColumnCache::new(memory / CACHED));
     let session = move |mut query: WorkerQueryContext| {
         let (channels, identity, settings) = (channels.clone(), of_plans.clone(), Arc::clone(&settings));
         let (worker, columns) = (Arc::clone(&name), Some(Arc::clone(&columns)));
@@ -119,8 +119,8 @@ async fn listen(
             let config = query.builder.config().take().unwrap_or_default();
             let builder = query.builder.with_config(settings(config));
             let builder = builder
-                .with_distributed_user_codec(Parcels { identity, worker, columns })
-                .with_distributed_worker_plan_rewrite_handler(errors::only_parcels)
+                .with_distributed_user_codec(SignedPlanCodec { identity, worker, columns })
+                .with_distributed_worker_plan_rewrite_handler(errors::only_signed_plans)
                 .with_distributed_channel_resolver(channels);
             Ok::<_, DataFusionError>(builder.build())
         }

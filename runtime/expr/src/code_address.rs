@@ -1,7 +1,7 @@
 //! Addresses of functions as numbers that mean the same in every process of one executable: distances from the address
 //! of a fixed function. An executable is loaded as a whole, so its functions keep their distances.
 //!
-//! Not for functions of other libraries: their distances change with each start. `travel.rs` is the only user.
+//! Not for functions of other libraries: their distances change with each start. `serialize.rs` is the only user.
 
 use std::ptr::with_exposed_provenance;
 

@@ -3,12 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::error::Result;
 use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -94,17 +93,6 @@ pub fn is_transparent(plan: &Arc<dyn ExecutionPlan>) -> bool {
         predicate.is::<DynamicFilterPhysicalExpr>() && filter.projection().is_none() && plan.fetch().is_none()
     });
     is_told || matches!(plan.name(), "CoalesceBatchesExec" | "CooperativeExec")
-}
-
-/// Makes operators that give many batches for one of their input yield now and then. DataFusion yields only where
-/// batches enter a plan. An aggregate over a cross join would run for minutes without a look at its cancellation.
-pub fn cooperative(node: Arc<dyn ExecutionPlan>) -> Transformed<Arc<dyn ExecutionPlan>> {
-    const MULTIPLY: [&str; 5] =
-        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
-    match MULTIPLY.contains(&node.name()) {
-        true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
-        false => Transformed::no(node),
-    }
 }
 
 /// The name of a node for users.

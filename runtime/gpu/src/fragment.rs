@@ -8,10 +8,10 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::metrics::Count;
 use futures::future::BoxFuture;
+use onrush_logical::cooperative::cooperative;
 use parking_lot::Mutex;
 
 use super::accelerator::Accelerator;
-use super::classify::cooperative;
 use super::plan_node::with_inputs;
 
 /// A node that runs on a device.

@@ -54,7 +54,7 @@ pub use onrush_ops::Tuning;
 
 pub use accelerator::{Accelerator, EngineChoice, MIN_GPU_ROWS, Policy, Prefetch};
 pub use blocking::run_inline;
-pub use classify::{cooperative, windows};
+pub use classify::windows;
 pub use concat_exec::ConcatExec;
 pub use diagnostics::{GPU_LOST, diagnostic};
 pub use gpu_exec::{GpuExec, PARTITIONS_METRIC, run_on_device};

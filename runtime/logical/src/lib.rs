@@ -3,6 +3,7 @@
 //! Frames follow Polars' meaning (`docs/semantics.md`). Knows no SQL, no devices and no files' formats, and runs
 //! nothing.
 
+pub mod cooperative;
 pub mod drop_functional_dependencies;
 pub mod fingerprint;
 pub mod frame_table;
@@ -10,5 +11,5 @@ pub mod mem_table;
 pub mod ops;
 pub mod predicates;
 pub mod resident;
+pub mod serialize;
 pub mod session_states;
-pub mod travel;

@@ -25,11 +25,11 @@ mod name_resolution;
 mod named_windows;
 mod orders;
 mod planner_forms;
+pub mod serialize;
 mod stars;
 mod statements;
 mod subscripts;
 mod syntax;
-pub mod travel;
 mod walk;
 
 use std::collections::{HashMap, HashSet};

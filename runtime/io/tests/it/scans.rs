@@ -29,6 +29,20 @@ fn query(sql: &str) -> Vec<i64> {
     scan(&dir.path().to_string_lossy(), ParquetOptions::default(), sql)
 }
 
+/// Names of files are no patterns but for `*`, and no URLs. The rows are as written.
+#[test]
+fn names_of_files_may_have_any_character() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["what?.parquet", "[a].parquet", "50%.parquet", "a%20b.parquet", "#1 {x}.parquet"] {
+        let batch = RecordBatch::try_from_iter([("i", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)]).unwrap();
+        let path = dir.path().join(name);
+        let mut writer = ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        assert_eq!(scan(&path.to_string_lossy(), ParquetOptions::default(), "select i from t"), [1, 2], "{name}");
+    }
+}
+
 /// The numbers that a query gives over files.
 fn scan(path: &str, options: ParquetOptions, sql: &str) -> Vec<i64> {
     let format = Format::Parquet(options);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::logical_expr::ScalarUDF;
-use onrush_expr::travel::{tagged, untagged};
+use onrush_expr::serialize::{tagged, untagged};
 use serde::{Deserialize, Serialize};
 
 use crate::aliases::{self, is_apart};
@@ -23,7 +23,7 @@ enum ScalarForm {
 /// Writes a scalar function. `None` if it is not one of this crate.
 ///
 /// # Errors
-/// None today: as of `onrush_expr::travel::scalar`.
+/// None today: as of `onrush_expr::serialize::scalar`.
 pub fn scalar(function: &ScalarUDF) -> Result<Option<Vec<u8>>> {
     let form = match is_apart(function) {
         true => Some(ScalarForm::AsItIs),

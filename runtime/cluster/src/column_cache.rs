@@ -1,8 +1,8 @@
-//! Columns that a worker keeps, so that a file is decoded once and not for each query.
+//! The cache of decoded columns of a worker, so that a file is decoded once and not for each query.
 //!
-//! A column of a part of a table (some files, or ranges of them) is kept as the batches in which DataFusion reads it.
+//! A column of a part of a table (some files, or ranges of them) is cached as the batches in which DataFusion reads it.
 //! Queries read the same parts, because the session cuts files in the same way each time. The least recently used
-//! columns go first.
+//! columns are dropped first.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -11,32 +11,34 @@ use std::time::SystemTime;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::SchemaRef;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfig, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use futures::{StreamExt, stream};
 use parking_lot::Mutex;
 
 use crate::files;
+use crate::plan_node::leaf_methods;
 
 /// Bytes of a part in its files, at most. Each query reads a larger one, and skips what its filters exclude.
 const LARGEST_PART: i64 = 256 << 20;
 
-/// The columns of a worker.
-pub(crate) struct Columns {
+/// The cache of a worker.
+pub(crate) struct ColumnCache {
     limit: usize,
-    kept: Mutex<KeptColumns>,
+    state: Mutex<CachedColumns>,
 }
 
 #[derive(Default)]
-struct KeptColumns {
-    columns: HashMap<Key, KeptColumn>,
+struct CachedColumns {
+    columns: HashMap<Key, CachedColumn>,
     bytes: usize,
     clock: u64,
 }
@@ -44,28 +46,28 @@ struct KeptColumns {
 /// A part of a table, and the place of a column in the table.
 type Key = ([u8; 32], usize);
 
-struct KeptColumn {
+struct CachedColumn {
     batches: Arc<[ArrayRef]>,
     bytes: usize,
     used: u64,
 }
 
-impl fmt::Debug for Columns {
+impl fmt::Debug for ColumnCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Columns({} bytes)", self.kept.lock().bytes)
+        write!(f, "ColumnCache({} bytes)", self.state.lock().bytes)
     }
 }
 
-impl Columns {
-    pub fn new(limit: usize) -> Columns {
-        Columns { limit, kept: Mutex::default() }
+impl ColumnCache {
+    pub fn new(limit: usize) -> ColumnCache {
+        ColumnCache { limit, state: Mutex::default() }
     }
 
     fn get(&self, key: &Key) -> Option<Arc<[ArrayRef]>> {
-        let mut kept = self.kept.lock();
-        kept.clock += 1;
-        let now = kept.clock;
-        let column = kept.columns.get_mut(key)?;
+        let mut state = self.state.lock();
+        state.clock += 1;
+        let now = state.clock;
+        let column = state.columns.get_mut(key)?;
         column.used = now;
         Some(Arc::clone(&column.batches))
     }
@@ -75,19 +77,19 @@ impl Columns {
         if bytes > self.limit / 2 {
             return;
         }
-        let mut kept = self.kept.lock();
-        kept.clock += 1;
-        let column = KeptColumn { batches: batches.into(), bytes, used: kept.clock };
-        kept.bytes += bytes;
-        if let Some(old) = kept.columns.insert(key, column) {
-            kept.bytes -= old.bytes;
+        let mut state = self.state.lock();
+        state.clock += 1;
+        let column = CachedColumn { batches: batches.into(), bytes, used: state.clock };
+        state.bytes += bytes;
+        if let Some(old) = state.columns.insert(key, column) {
+            state.bytes -= old.bytes;
         }
-        while kept.bytes > self.limit {
-            let Some(oldest) = kept.columns.iter().min_by_key(|(_, column)| column.used).map(|(key, _)| *key) else {
+        while state.bytes > self.limit {
+            let Some(oldest) = state.columns.iter().min_by_key(|(_, column)| column.used).map(|(key, _)| *key) else {
                 break;
             };
-            if let Some(old) = kept.columns.remove(&oldest) {
-                kept.bytes -= old.bytes;
+            if let Some(old) = state.columns.remove(&oldest) {
+                state.bytes -= old.bytes;
             }
         }
     }
@@ -98,11 +100,11 @@ fn bytes_of(array: &ArrayRef) -> usize {
 }
 
 /// The plan with the readers of the session: those that travel would use statistics of floats, which leave NaN out.
-/// Each scan goes through the columns that the worker keeps.
-pub(crate) fn opened(
+/// Each scan goes through the cache of the worker.
+pub(crate) fn with_cache(
     plan: Arc<dyn ExecutionPlan>,
     context: &TaskContext,
-    columns: Option<&Arc<Columns>>,
+    columns: Option<&Arc<ColumnCache>>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     plan.transform_up(|node| {
         let Some(config) = files::scan_of(&node) else { return Ok(Transformed::no(node)) };
@@ -114,27 +116,27 @@ pub(crate) fn opened(
         let config = FileScanConfigBuilder::from(config.clone()).with_source(source).build();
         let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config.clone());
         Ok(Transformed::yes(match columns {
-            Some(columns) => kept(scan, &config, columns),
+            Some(columns) => cached(scan, &config, columns),
             None => scan,
         }))
     })
     .map(|plan| plan.data)
 }
 
-/// The scan of Parquet files through the columns that are kept.
+/// The scan of Parquet files through the cache.
 #[derive(Debug)]
-struct KeptExec {
+struct CachedScanExec {
     scan: Arc<dyn ExecutionPlan>,
     config: FileScanConfig,
     /// The places in the table of the columns that are read.
     wanted: Vec<usize>,
-    columns: Arc<Columns>,
+    columns: Arc<ColumnCache>,
 }
 
-/// The scan with columns that are kept, if it reads plain columns of local files.
-fn kept(scan: Arc<dyn ExecutionPlan>, config: &FileScanConfig, columns: &Arc<Columns>) -> Arc<dyn ExecutionPlan> {
+/// The scan through the cache, if it reads plain columns of local files.
+fn cached(scan: Arc<dyn ExecutionPlan>, config: &FileScanConfig, columns: &Arc<ColumnCache>) -> Arc<dyn ExecutionPlan> {
     match wanted(config) {
-        Some(wanted) => Arc::new(KeptExec { scan, config: config.clone(), wanted, columns: Arc::clone(columns) }),
+        Some(wanted) => Arc::new(CachedScanExec { scan, config: config.clone(), wanted, columns: Arc::clone(columns) }),
         None => scan,
     }
 }
@@ -151,7 +153,7 @@ fn wanted(config: &FileScanConfig) -> Option<Vec<usize>> {
     source.projection()?.iter().map(|projected| place(&projected.expr)).collect()
 }
 
-impl KeptExec {
+impl CachedScanExec {
     /// The key of a part: its files as they are now, their ranges, and the table that they are read as.
     fn part(&self, group: &FileGroup) -> Option<[u8; 32]> {
         let mut hasher = blake3::Hasher::new();
@@ -195,13 +197,13 @@ impl KeptExec {
 /// A scan that is under way.
 struct Scan {
     schema: SchemaRef,
-    columns: Arc<Columns>,
+    columns: Arc<ColumnCache>,
     keys: Vec<Key>,
-    /// Columns that were kept, and the place among the decoded ones of each that was not.
+    /// Columns of the cache, and the place among the decoded ones of each that was not in it.
     known: Vec<std::result::Result<Arc<[ArrayRef]>, usize>>,
     /// The columns that are decoded now. `None` if all are known.
     decoded: Option<SendableRecordBatchStream>,
-    /// Their batches so far, to be kept.
+    /// Their batches so far, for the cache.
     fresh: Vec<Vec<ArrayRef>>,
     bytes: usize,
     at: usize,
@@ -214,20 +216,20 @@ impl Scan {
                 Some(Ok(batch)) => Some(batch),
                 Some(Err(error)) => return Some(Err(error)),
                 None => {
-                    self.keep();
+                    self.fill_cache();
                     return None;
                 }
             },
             None => None,
         };
         let column = |known: &std::result::Result<Arc<[ArrayRef]>, usize>| match (known, &batch) {
-            (Ok(kept), _) => kept.get(self.at).cloned(),
+            (Ok(batches), _) => batches.get(self.at).cloned(),
             (Err(place), Some(batch)) => Some(Arc::clone(batch.column(*place))),
             (Err(_), None) => None,
         };
         let arrays: Vec<ArrayRef> = self.known.iter().map_while(column).collect();
         if arrays.len() < self.known.len() {
-            // The end of what is kept. Decoded columns have as many batches, or the file has changed meanwhile.
+            // The end of the cached columns. Decoded columns have as many batches, or the file has changed meanwhile.
             return batch
                 .is_some()
                 .then(|| Err(DataFusionError::Execution("a file has changed while it was read".into())));
@@ -245,7 +247,7 @@ impl Scan {
         Some(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options).map_err(Into::into))
     }
 
-    fn keep(&mut self) {
+    fn fill_cache(&mut self) {
         let keys = self.known.iter().zip(&self.keys).filter(|(known, _)| known.is_err()).map(|(_, key)| *key);
         for (key, batches) in keys.zip(std::mem::take(&mut self.fresh)) {
             self.columns.put(key, batches);
@@ -253,35 +255,14 @@ impl Scan {
     }
 }
 
-impl DisplayAs for KeptExec {
+impl DisplayAs for CachedScanExec {
     fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         self.scan.fmt_as(t, f)
     }
 }
 
-impl ExecutionPlan for KeptExec {
-    fn name(&self) -> &str {
-        "KeptExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.scan.properties()
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+impl ExecutionPlan for CachedScanExec {
+    leaf_methods!("CachedScanExec", self => self.scan.properties());
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let group = self.config.file_groups.get(partition);
@@ -304,6 +285,7 @@ impl ExecutionPlan for KeptExec {
         let (schema, columns) = (self.scan.schema(), Arc::clone(&self.columns));
         let scan = Scan { schema: Arc::clone(&schema), columns, keys, known, decoded, fresh, bytes: 0, at: 0 };
         let rows = stream::unfold(scan, |mut scan| async move { scan.next().await.map(|batch| (batch, scan)) });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        // Cached batches come without a pause, in which a task could be cancelled.
+        Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, rows))))
     }
 }

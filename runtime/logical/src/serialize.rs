@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::error::Result;
 use datafusion::logical_expr::WindowUDF;
-use onrush_expr::travel::{tagged, untagged};
+use onrush_expr::serialize::{tagged, untagged};
 
 use crate::ops::sample::DrawsForm;
 
@@ -15,7 +15,7 @@ pub const TAG: u8 = 3;
 /// Writes a window function. `None` if it is not one of this crate.
 ///
 /// # Errors
-/// None today: as of `onrush_expr::travel::window`.
+/// None today: as of `onrush_expr::serialize::window`.
 pub fn window(function: &WindowUDF) -> Result<Option<Vec<u8>>> {
     Ok(DrawsForm::of(function).map(|form| tagged(TAG, &form)))
 }

@@ -1,9 +1,9 @@
-//! The plan of a task in one node of ours.
+//! The plan of a task as one signed message.
 //!
 //! `datafusion-distributed` writes plans with a list of codecs, and takes the first one that does not fail. The first
 //! codec of the list is that of the engine, and writes functions by name alone. A function with parameters would be
-//! another one on the worker. Therefore the whole plan goes into one node that only [`Parcels`] can write. [`Parcels`]
-//! writes all of the plan with the one codec of this crate.
+//! another one on the worker. Therefore the whole plan goes into one node that only [`SignedPlanCodec`] can write.
+//! [`SignedPlanCodec`] writes all of the plan with the one codec of this crate, and signs it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,11 +14,9 @@ use datafusion::common::internal_err;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use datafusion_distributed::{
     CoordinatorToWorkerMsg, DistributedLeafExec, ExecuteTaskRequest, GetWorkerInfoRequest, GetWorkerInfoResponse,
     MaybeEncoded, NetworkBoundaryExt, SetPlanRequest, Stage, WorkerChannel, WorkerToCoordinatorMsg,
@@ -32,47 +30,27 @@ use datafusion_proto::physical_plan::{
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::stream::BoxStream;
 use http::HeaderMap;
+use onrush_logical::cooperative::cooperative;
 use prost::Message;
 
 use crate::codec::Codec;
-use crate::columns::{self, Columns};
+use crate::column_cache::{self, ColumnCache};
 use crate::identity::Identity;
+use crate::plan_node::leaf_methods;
 use crate::{errors, files};
 
-/// A plan to be written as one.
+/// A plan that is written as a whole.
 #[derive(Debug)]
-struct Parcel(Arc<dyn ExecutionPlan>);
+struct SignedPlanExec(Arc<dyn ExecutionPlan>);
 
-impl DisplayAs for Parcel {
+impl DisplayAs for SignedPlanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(f, "Parcel")
+        write!(f, "SignedPlanExec")
     }
 }
 
-impl ExecutionPlan for Parcel {
-    fn name(&self) -> &str {
-        "Parcel"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.0.properties()
-    }
-
-    /// None: nobody looks into it.
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
+impl ExecutionPlan for SignedPlanExec {
+    leaf_methods!("SignedPlanExec", self => self.0.properties());
 
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         internal_err!("a plan was run before it was unpacked")
@@ -80,7 +58,7 @@ impl ExecutionPlan for Parcel {
 }
 
 /// Fails if a stage of a plan cannot be written.
-pub(crate) fn travels(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
+pub(crate) fn check_serializable(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
     plan.apply(|node| {
         if let Some(boundary) = node.as_network_boundary()
             && let Stage::Local(stage) = boundary.input_stage()
@@ -112,24 +90,26 @@ pub(crate) fn travels(plan: &Arc<dyn ExecutionPlan>) -> Result<()> {
 /// Length of the signature before a plan.
 const SIGNATURE: usize = 32;
 
-/// Writes and reads parcels: a signature, the marks of the files, the plan.
+/// Writes and reads signed plans: a signature, the marks of the files, the plan.
 #[derive(Debug)]
-pub(crate) struct Parcels {
+pub(crate) struct SignedPlanCodec {
     pub identity: Identity,
     /// The worker that this process is, for its errors.
     pub worker: Arc<str>,
-    /// The columns that it keeps, if it is one.
-    pub columns: Option<Arc<Columns>>,
+    /// Its cache of columns, if it is one.
+    pub columns: Option<Arc<ColumnCache>>,
 }
 
-impl PhysicalExtensionCodec for Parcels {
+impl PhysicalExtensionCodec for SignedPlanCodec {
     fn try_encode(
         &self,
         node: Arc<dyn ExecutionPlan>,
         buf: &mut Vec<u8>,
         _: &dyn PhysicalProtoConverterExtension,
     ) -> Result<()> {
-        let Some(Parcel(plan)) = node.downcast_ref() else { return internal_err!("no parcel: {}", node.name()) };
+        let Some(SignedPlanExec(plan)) = node.downcast_ref() else {
+            return internal_err!("not a signed plan: {}", node.name());
+        };
         let marks = postcard::to_stdvec(&files::of_plan(plan)?).map_err(external)?;
         let converter = DeduplicatingProtoConverter::default();
         let plan = physical_plan_to_bytes_with_proto_converter(Arc::clone(plan), &Codec, &converter)?;
@@ -162,32 +142,24 @@ impl PhysicalExtensionCodec for Parcels {
             files::check(&postcard::from_bytes::<Vec<_>>(marks).map_err(external)?)?;
             let converter = DeduplicatingProtoConverter::default();
             let plan = physical_plan_from_bytes_with_proto_converter(plan, context, &Codec, &converter)?;
-            let plan = columns::opened(plan, context, self.columns.as_ref())?.transform_up(yielding)?.data;
+            let plan = column_cache::with_cache(plan, context, self.columns.as_ref())?
+                .transform_up(|node| Ok(cooperative(node)))?
+                .data;
             errors::with_errors(plan, &self.worker)
         };
         plan().map_err(|e| errors::sent(e, &self.worker))
     }
 }
 
-/// Makes operators that give many batches for one of their input yield now and then, so that a task can be stopped.
-fn yielding(node: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
-    const MULTIPLY: [&str; 5] =
-        ["CrossJoinExec", "NestedLoopJoinExec", "HashJoinExec", "SortMergeJoinExec", "UnnestExec"];
-    Ok(match MULTIPLY.contains(&node.name()) {
-        true => Transformed::yes(Arc::new(CooperativeExec::new(node))),
-        false => Transformed::no(node),
-    })
-}
-
 fn external(error: postcard::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// A worker to whom plans go as parcels.
-pub(crate) struct Ship(pub Box<dyn WorkerChannel>);
+/// A connection to a worker that sends signed plans.
+pub(crate) struct SigningChannel(pub Box<dyn WorkerChannel>);
 
 #[async_trait]
-impl WorkerChannel for Ship {
+impl WorkerChannel for SigningChannel {
     async fn coordinator_channel(
         &mut self,
         headers: HeaderMap,
@@ -197,7 +169,9 @@ impl WorkerChannel for Ship {
         context: &Arc<TaskContext>,
     ) -> Result<BoxStream<'static, Result<WorkerToCoordinatorMsg>>> {
         request.plan = match request.plan {
-            MaybeEncoded::Decoded(plan) => MaybeEncoded::Decoded(Arc::new(Parcel(plan)) as Arc<dyn ExecutionPlan>),
+            MaybeEncoded::Decoded(plan) => {
+                MaybeEncoded::Decoded(Arc::new(SignedPlanExec(plan)) as Arc<dyn ExecutionPlan>)
+            }
             encoded => encoded,
         };
         self.0.coordinator_channel(headers, request, messages, metrics, context).await
