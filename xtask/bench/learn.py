@@ -92,7 +92,7 @@ FITS = {
         lambda: ensemble.GradientBoostingClassifier(n_estimators=5, random_state=0),
     ),
     "BaggingClassifier, 4": (
-        "BaggingClassifier::new().n_estimators(4).random_state({seed})", "c",
+        "BaggingClassifier::new(DecisionTreeClassifier::new()).n_estimators(4).random_state({seed})", "c",
         lambda: ensemble.BaggingClassifier(n_estimators=4, random_state=0, n_jobs=-1),
     ),
     "StandardScaler": ("StandardScaler::new().sample_weight(\"w{seed}\")", None, lambda: preprocessing.StandardScaler()),

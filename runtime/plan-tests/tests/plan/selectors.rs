@@ -2,7 +2,7 @@
 //! otherwise.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Float64Array};
 use onrush_wire::plan::Op;
@@ -63,11 +63,19 @@ fn pivot_takes_several_columns() {
     assert_eq!(pivot(&["a"], &["v", "i"]).split('|').next().unwrap(), "i v_x v_y i_x i_y");
 }
 
-/// Polars takes 9 ms; a branch of a union for each column took 9 to 27 s. The bound leaves room for a busy machine.
+/// Polars takes 9 ms; a branch of a union for each column took 9 to 27 s. Four times the columns take about four times
+/// as long, and a branch for each column about sixteen times. The best of three runs counts: other tests run at the
+/// same time, and the first run of an emulated device waits for its compiler.
 #[test]
 fn many_columns_become_rows_in_linear_time() {
+    let best = |columns: usize| (0..3).map(|_| time_to_unpivot(columns)).min().unwrap();
+    let (many, few) = (best(400), best(100));
+    assert!(many < few * 10, "400 columns take {many:?}, 100 columns {few:?}");
+}
+
+fn time_to_unpivot(columns: usize) -> Duration {
     let bench = TestEngine::default();
-    let names: Vec<String> = (0..400).map(|c| format!("c{c}")).collect();
+    let names: Vec<String> = (0..columns).map(|c| format!("c{c}")).collect();
     let column =
         |c: usize| Arc::new(Float64Array::from_iter_values((0..50).map(|r| (c * 1000 + r) as f64))) as ArrayRef;
     let f = bench.frame(names.iter().enumerate().map(|(c, name)| (name.as_str(), column(c))).collect());
@@ -81,8 +89,10 @@ fn many_columns_become_rows_in_linear_time() {
         value_name: "value".into(),
     });
     let rows = bench.try_rows(long).unwrap();
-    assert_eq!(rows.len(), 20_000);
+    let time = begun.elapsed();
+    let last = columns - 1;
+    assert_eq!(rows.len(), 50 * columns);
     assert_eq!((rows[0].join(" "), rows[51].join(" ")), ("0 c0 0.0".to_string(), "1 c1 1001.0".to_string()));
-    assert_eq!(rows[19_999].join(" "), "49 c399 399049.0");
-    assert!(begun.elapsed().as_secs() < 6, "{:?}", begun.elapsed());
+    assert_eq!(rows[50 * columns - 1].join(" "), format!("49 c{last} {}.0", last * 1000 + 49));
+    time
 }
