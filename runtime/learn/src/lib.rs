@@ -14,6 +14,7 @@ pub mod compose;
 pub mod data;
 mod decomposition;
 pub mod device;
+mod elementary;
 mod ensemble;
 pub mod error;
 mod estimators;

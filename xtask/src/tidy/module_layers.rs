@@ -624,6 +624,7 @@ pub const LAYERS: &[Layers] = &[
     Layers {
         folder: "runtime/learn/src",
         order: &[
+            "elementary",
             "error",
             "device",
             "params",

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Data;
+use crate::elementary::tanh;
 use crate::error::{Error, ErrorKind};
 use crate::sums::dot;
 use crate::tensor::Tensor;
@@ -101,7 +102,7 @@ impl PairwiseKernel {
                 *value = match self.form {
                     PairwiseForm::Linear => *value,
                     PairwiseForm::Poly => self.gamma.mul_add(*value, self.coef0).powf(self.degree),
-                    PairwiseForm::Sigmoid => self.gamma.mul_add(*value, self.coef0).tanh(),
+                    PairwiseForm::Sigmoid => tanh(self.gamma.mul_add(*value, self.coef0)),
                     PairwiseForm::Cosine => {
                         let length = (lengths_a[i] * lengths_b[j]).sqrt();
                         if length > 0.0 { *value / length } else { 0.0 }
