@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use datafusion::error::DataFusionError;
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionConfig;
@@ -91,15 +90,17 @@ async fn listen(
     };
     let listener = tokio::net::TcpListener::bind(&options.listen).await.map_err(busy)?;
     let address = listener.local_addr().map_err(busy)?;
-    let mut disk = DiskManagerBuilder::default();
     if let Some(folder) = &options.spill {
-        disk = disk.with_mode(DiskManagerMode::Directories(vec![folder.clone()]));
+        std::fs::create_dir_all(folder).map_err(|e| {
+            let message = format!("the folder `{}` cannot be made: {e}", folder.display());
+            failed("cluster-spill", message).help("`--spill` takes a folder that the worker may write to")
+        })?;
     }
     let memory = usize::try_from(options.memory).unwrap_or(usize::MAX);
     let pool = FairSpillPool::new(memory - memory / CACHED);
     let environment = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(TrackConsumersPool::new(pool, NAMED)))
-        .with_disk_manager_builder(disk)
+        .with_disk_manager_builder(onrush_io::disk_manager(options.spill.clone()))
         .build_arc()
         .map_err(diagnose)?;
     let card = Card {

@@ -190,6 +190,7 @@ impl Engine {
         let running = usize::try_from(config.memory_limit / 2).unwrap_or(usize::MAX);
         let pool = Arc::new(Pool::new(running));
         let environment = RuntimeEnvBuilder::new().with_memory_pool(Arc::<Pool>::clone(&pool));
+        let environment = environment.with_disk_manager_builder(onrush_io::disk_manager(None));
         let environment = environment.build_arc().map_err(diagnose)?;
         // Plans are made for one partition, in which rows keep their order through every operator; `runtime/parallel`
         // spreads them over cores so that they still do.

@@ -16,6 +16,7 @@ mod magic;
 mod memory;
 mod paths;
 mod pieces;
+mod spill;
 mod text;
 mod write;
 
@@ -28,6 +29,7 @@ pub use content::{Content, LoadedSource};
 pub use formats::{ParquetScan, parquet_readers};
 pub use memory::{Full, Memory, NoLimit};
 pub use onrush_graph_io::GraphTables;
+pub use spill::disk_manager;
 pub use write::{DatabaseWriter, FileWriter, FolderWriter, FrameWriter, WrittenFile, write_bytes, write_graph};
 
 /// Opens a source through the process's own [`FileCache`], and says what its files can be recognised by. With `marked`

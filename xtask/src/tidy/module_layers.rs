@@ -612,6 +612,7 @@ pub const LAYERS: &[Layers] = &[
             "paths",
             "file_marks",
             "pieces",
+            "spill",
             "text",
             "formats",
             "cache",
