@@ -4,11 +4,15 @@ Expected rows are DuckDB's over the same file, unless a test says otherwise.
 """
 
 import os
+import random
 import secrets
 import signal
+import socket
+import ssl
 import subprocess
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import duckdb
@@ -30,10 +34,10 @@ let long = sql("select a.carrier, count(*) n, sum(sin(a.distance + b.distance)) 
 class Worker:
     """A worker process, which ends with its standard input."""
 
-    def __init__(self, onrush_bin: Path, token: str, threads: int = 1):
+    def __init__(self, onrush_bin: Path, token: str, *options: str, listen: str = "127.0.0.1:0"):
         program = onrush_bin.with_name("onrush-session")
         self.process = subprocess.Popen(
-            [program, "worker-node", "--listen", "127.0.0.1:0", "--threads", str(threads), "--stdin"],
+            [program, "worker-node", "--listen", listen, "--threads", "1", "--stdin", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,8 +58,8 @@ class Worker:
 def workers(onrush_bin):
     started = []
 
-    def start(token: str = os.environ["ONRUSH_TOKEN"]) -> Worker:
-        started.append(Worker(onrush_bin, token))
+    def start(token: str = os.environ["ONRUSH_TOKEN"], *options: str, **more: str) -> Worker:
+        started.append(Worker(onrush_bin, token, *options, **more))
         return started[-1]
 
     yield start
@@ -162,6 +166,54 @@ def test_a_worker_that_cannot_be_had_is_named(kernel, workers):
         assert "onrush://gpu1:7433" in kernel.fails(f'connect("{wrong}");').error_text
 
 
+def test_a_stranger_gets_nothing(kernel, workers):
+    """Who has no token: plain text, TLS without a certificate, TLS with another certificate (`stranger` above), and 10,000 first
+    messages of TLS with changed, missing or more bytes. The worker answers none of them, and serves its session afterwards."""
+    worker, chance = workers(), random.Random(50)
+    host, port = worker.address.split(":")
+
+    def answer(message: bytes) -> bytes:
+        with socket.create_connection((host, int(port)), 10) as to:
+            to.settimeout(10)
+            try:
+                to.sendall(message)
+                to.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: to.recv(65536), b""))
+            except ConnectionError:
+                return b""
+
+    for plain in [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\0" * 1000]:
+        # An alert of TLS at most.
+        assert len(answer(plain)) <= 7
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    with pytest.raises(OSError), socket.create_connection((host, int(port)), 10) as to, context.wrap_socket(to) as tls:
+        # The refusal comes after the client's half of the handshake.
+        tls.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert tls.recv(1) == b""
+        raise OSError
+    into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with pytest.raises(ssl.SSLWantReadError):
+        context.wrap_bio(into, out).do_handshake()
+    hello = out.read()
+    for _ in range(10_000):
+        message = bytearray(hello)
+        for _ in range(chance.randint(1, 5)):
+            at = chance.randrange(len(message))
+            match chance.randrange(3):
+                case 0:
+                    message[at] = chance.randrange(256)
+                case 1:
+                    del message[at : at + chance.randint(1, 20)]
+                case 2:
+                    message[at:at] = chance.randbytes(chance.randint(1, 20))
+            message = message or bytearray(b"\0")
+        answer(bytes(message))
+    connect(kernel, worker)
+    assert kernel.value("flights.value::<u64>(x!(len()))") == str(expected("select count(*) from flights")[0][0])
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_worker_that_dies_or_hangs_costs_one_retry(kernel, workers, tmp_path, how):
     first, second = workers(), workers()
@@ -176,6 +228,54 @@ def test_a_worker_that_dies_or_hangs_costs_one_retry(kernel, workers, tmp_path, 
         begun = time.monotonic()
         kernel.ok(f'show(&sql("select count(*) n from flights where month > {month}"));')
         assert time.monotonic() - begun < seconds
+
+
+TRIALS = int(os.environ.get("ONRUSH_TRIALS", "50"))
+
+
+def test_workers_that_fail_at_any_moment_cost_no_row(kernel, workers, tmp_path):
+    """A join with groups and a sort, while a worker dies, stops, or stops for a while. One lost worker: the rows of DuckDB. Both: these
+    rows, or an error that names one of them. Afterwards no task runs, and nothing is left on disk."""
+    query = (
+        "select a.carrier, b.dest, count(*) n, sum(a.distance + b.air_time) s from flights a join flights b "
+        "on a.month = b.month and a.day = b.day and a.carrier = b.carrier where a.flight > {} group by all order by n desc, 1, 2"
+    )
+    spill, token, chance = tmp_path / "spill", os.environ["ONRUSH_TOKEN"], random.Random(50)
+    small = ["--memory", "64MB", "--spill", str(spill)]
+    both = [workers(token, *small), workers(token, *small)]
+    connect(kernel, *both)
+    wanted = expected(query.format(0))
+    # A query is new if its text is: results of the session are kept.
+    begun = time.monotonic()
+    same(rows(kernel, f'sql("{query.format(-1)}")', tmp_path / "first.parquet"), wanted)
+    usual, met = time.monotonic() - begun, Counter()
+    for trial in range(2, TRIALS + 2):
+        # A worker that does not come back is found after 13 s, so that there are few of these.
+        how = chance.choices(["kill", "delay", "kill both", "stop"], [20, 18, 8, 4])[0]
+        struck = chance.sample(both, 2 if how == "kill both" else 1)
+        timers = []
+        for worker in struck:
+            at = chance.uniform(0, 1.2 * usual)
+            timers.append(threading.Timer(at, worker.process.send_signal, [signal.SIGKILL if "kill" in how else signal.SIGSTOP]))
+            if how == "delay":
+                timers.append(threading.Timer(at + chance.uniform(0.05, 3), worker.process.send_signal, [signal.SIGCONT]))
+        [timer.start() for timer in timers]
+        ran = kernel.run(f'sql("{query.format(-trial)}").write_parquet("{tmp_path}/{trial}.parquet");')
+        [timer.join() for timer in timers]
+        if ran.status == "ok":
+            same(duckdb.sql(f"from '{tmp_path}/{trial}.parquet'").fetchall(), wanted)
+        else:
+            assert how == "kill both" and any(worker.address in ran.error_text for worker in both), (trial, how, ran.error_text)
+        met[how, ran.status == "ok"] += 1
+        for worker in struck:
+            if how in ("stop", "delay"):
+                worker.process.send_signal(signal.SIGCONT)
+            else:
+                worker.process.wait(10)
+                both[both.index(worker)] = workers(token, *small, listen=worker.address)
+        wait_until(lambda: kernel.value('c.workers().filter(x!(device == "cpu" && tasks == 0)).height()') == "2", 30, f"trial {trial}: {how}")
+    assert not list(spill.iterdir())
+    assert all(met[how, True] for how in ["kill", "delay", "kill both"]), met
 
 
 def test_a_second_death_is_an_error_that_names_the_worker(kernel, workers):

@@ -31,6 +31,7 @@ use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::stream::BoxStream;
 use http::HeaderMap;
 use onrush_logical::cooperative::cooperative;
+use onrush_parallel::Cores;
 use prost::Message;
 
 use crate::codec::Codec;
@@ -142,9 +143,11 @@ impl PhysicalExtensionCodec for SignedPlanCodec {
             files::check(&postcard::from_bytes::<Vec<_>>(marks).map_err(external)?)?;
             let converter = DeduplicatingProtoConverter::default();
             let plan = physical_plan_from_bytes_with_proto_converter(plan, context, &Codec, &converter)?;
-            let plan = column_cache::with_cache(plan, context, self.columns.as_ref())?
-                .transform_up(|node| Ok(cooperative(node)))?
-                .data;
+            let plan = column_cache::with_cache(plan, context, self.columns.as_ref())?;
+            // The next stage may rely on the order of the rows.
+            let (ordered, threads) = (plan.output_ordering().is_some(), context.session_config().target_partitions());
+            let plan = onrush_parallel::spilling(plan, ordered, Cores::new(threads))?;
+            let plan = plan.transform_up(|node| Ok(cooperative(node)))?.data;
             errors::with_errors(plan, &self.worker)
         };
         plan().map_err(|e| errors::sent(e, &self.worker))

@@ -22,7 +22,9 @@ use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
+};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_expr::diagnostics::HIDDEN;
 use parking_lot::Mutex;
@@ -33,7 +35,7 @@ use crate::estimate::rows;
 use crate::exchange::{PARTITIONS, exchanged, rows_size};
 use crate::gather::plan_in_order;
 use crate::group::{PartitionedAggregateExec, merges};
-use crate::nodes::{Plan, cast, node_parts, with_inputs};
+use crate::nodes::{Plan, cast, node_parts, visit_all, with_inputs};
 use crate::sort::ParallelSortExec;
 use crate::streams::{self, StreamsExec};
 
@@ -61,13 +63,17 @@ pub fn spilling(plan: Plan, ordered: bool, cores: Cores) -> Result<Plan> {
     };
     let plan = plan.map_children(|input| spilling(input, below, cores).map(Transformed::yes))?.data;
     let Some(join) = cast::<HashJoinExec>(&plan) else { return Ok(plan) };
-    let one = join.left().output_partitioning().partition_count() == 1;
-    let collects = *join.partition_mode() == PartitionMode::CollectLeft && one && !join.null_aware;
     let few = rows(join.left()).is_some_and(|rows| rows <= cores.chunk);
-    if !collects || few || join.on().is_empty() || join.fetch().is_some() {
+    if join.null_aware || few || join.on().is_empty() || join.fetch().is_some() {
         return Ok(plan);
     }
-    Ok(Arc::new(SpillingJoinExec { join: Arc::clone(&plan), ordered, cores, state: Arc::default() }))
+    match join.partition_mode() {
+        PartitionMode::CollectLeft if join.left().output_partitioning().partition_count() == 1 => {
+            Ok(Arc::new(SpillingJoinExec::new(plan, ordered, cores)))
+        }
+        PartitionMode::Partitioned => Ok(Arc::new(PartitionedSpillingJoinExec { join: plan, ordered, cores })),
+        _ => Ok(plan),
+    }
 }
 
 fn reads_order(group: &AggregateExec) -> bool {
@@ -86,6 +92,10 @@ pub struct SpillingJoinExec {
 }
 
 impl SpillingJoinExec {
+    fn new(join: Plan, ordered: bool, cores: Cores) -> SpillingJoinExec {
+        SpillingJoinExec { join, ordered, cores, state: Arc::default() }
+    }
+
     /// DataFusion's join, which this node stands for.
     pub fn node(&self) -> &Plan {
         &self.join
@@ -113,12 +123,12 @@ impl ExecutionPlan for SpillingJoinExec {
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Plan>) -> Result<Plan> {
         let join = with_inputs(&self.join, inputs)?;
-        Ok(Arc::new(SpillingJoinExec { join, ordered: self.ordered, cores: self.cores, state: Arc::default() }))
+        Ok(Arc::new(SpillingJoinExec::new(join, self.ordered, self.cores)))
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Plan> {
         let join = Arc::clone(&self.join).reset_state()?;
-        Ok(Arc::new(SpillingJoinExec { join, ordered: self.ordered, cores: self.cores, state: Arc::default() }))
+        Ok(Arc::new(SpillingJoinExec::new(join, self.ordered, self.cores)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
@@ -141,6 +151,102 @@ impl ExecutionPlan for SpillingJoinExec {
         // A row may have any number of matches, and a join that is always ready must let its cancellation be seen.
         let rows = RecordBatchStreamAdapter::new(schema, stream::once(rows).try_flatten());
         Ok(make_cooperative(Box::pin(rows)))
+    }
+}
+
+/// A hash join of DataFusion's in mode `Partitioned`. Each partition is a join of its own, which can go to disk.
+#[derive(Debug)]
+struct PartitionedSpillingJoinExec {
+    join: Plan,
+    ordered: bool,
+    cores: Cores,
+}
+
+impl DisplayAs for PartitionedSpillingJoinExec {
+    fn fmt_as(&self, t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartitionedSpillingJoinExec: ")?;
+        self.join.fmt_as(t, f)
+    }
+}
+
+impl ExecutionPlan for PartitionedSpillingJoinExec {
+    node_parts! {
+        PartitionedSpillingJoinExec of self,
+        properties: self.join.properties(),
+        children: self.join.children(),
+        expressions: |visit| self.join.apply_expressions(visit),
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        self.join.maintains_input_order()
+    }
+
+    fn with_new_children(self: Arc<Self>, inputs: Vec<Plan>) -> Result<Plan> {
+        let join = with_inputs(&self.join, inputs)?;
+        Ok(Arc::new(PartitionedSpillingJoinExec { join, ordered: self.ordered, cores: self.cores }))
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Plan> {
+        let join = Arc::clone(&self.join).reset_state()?;
+        Ok(Arc::new(PartitionedSpillingJoinExec { join, ordered: self.ordered, cores: self.cores }))
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let Some(join) = cast::<HashJoinExec>(&self.join) else {
+            return internal_err!("{} is not a hash join", self.join.name());
+        };
+        let side = |input: &Plan| Arc::new(PartitionExec::new(Arc::clone(input), partition)) as Plan;
+        let join = HashJoinExecBuilder::new(
+            side(join.left()),
+            side(join.right()),
+            join.on().to_vec(),
+            *join.join_type(),
+        )
+        .with_filter(join.filter().cloned())
+        .with_projection(join.projection.as_ref().map(|columns| columns.to_vec()))
+        .with_partition_mode(PartitionMode::CollectLeft)
+        .with_null_equality(join.null_equality())
+        .build_exec()?;
+        SpillingJoinExec::new(join, self.ordered, self.cores).execute(0, context)
+    }
+}
+
+/// One partition of its input.
+#[derive(Debug)]
+struct PartitionExec {
+    input: Plan,
+    partition: usize,
+    properties: Arc<PlanProperties>,
+}
+
+impl PartitionExec {
+    fn new(input: Plan, partition: usize) -> PartitionExec {
+        let properties = PlanProperties::clone(input.properties());
+        let properties = Arc::new(properties.with_partitioning(Partitioning::UnknownPartitioning(1)));
+        PartitionExec { input, partition, properties }
+    }
+}
+
+impl DisplayAs for PartitionExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartitionExec: {}", self.partition)
+    }
+}
+
+impl ExecutionPlan for PartitionExec {
+    node_parts! {
+        PartitionExec of self,
+        properties: &self.properties,
+        children: vec![&self.input],
+        expressions: |visit| visit_all([], visit),
+    }
+
+    fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {
+        Ok(Arc::new(PartitionExec::new(inputs.swap_remove(0), self.partition)))
+    }
+
+    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        self.input.execute(self.partition, context)
     }
 }
 

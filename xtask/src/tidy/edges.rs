@@ -57,7 +57,18 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-wire",
         ],
     ),
-    ("onrush-cluster", &["onrush-expr", "onrush-frame", "onrush-io", "onrush-logical", "onrush-sql", "onrush-wire"]),
+    (
+        "onrush-cluster",
+        &[
+            "onrush-expr",
+            "onrush-frame",
+            "onrush-io",
+            "onrush-logical",
+            "onrush-parallel",
+            "onrush-sql",
+            "onrush-wire",
+        ],
+    ),
     (
         "onrush-engine",
         &[
