@@ -7,11 +7,10 @@ use std::sync::Arc;
 use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
 use datafusion_distributed::{BroadcastExec, WorkerPlanRewriteEvent, WorkerPlanRewriteEventResponse};
 use futures::TryStreamExt;
 use onrush_expr::error::{diagnose, external};
@@ -55,11 +54,18 @@ pub(crate) fn restored(error: DataFusionError) -> DataFusionError {
     received(&error).map_or(error, external)
 }
 
-/// The rows of its input, and its errors as [`sent`].
+/// The rows of its input, and its errors as [`sent`]. Counts the rows, which the session shows as progress.
 #[derive(Debug)]
 struct ErrorsExec {
     input: Arc<dyn ExecutionPlan>,
     worker: Arc<str>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ErrorsExec {
+    fn new(input: Arc<dyn ExecutionPlan>, worker: &Arc<str>) -> ErrorsExec {
+        ErrorsExec { input, worker: Arc::clone(worker), metrics: ExecutionPlanMetricsSet::new() }
+    }
 }
 
 impl DisplayAs for ErrorsExec {
@@ -81,7 +87,7 @@ impl ExecutionPlan for ErrorsExec {
 
     fn with_new_children(self: Arc<Self>, inputs: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
         match <[Arc<dyn ExecutionPlan>; 1]>::try_from(inputs) {
-            Ok([input]) => Ok(Arc::new(ErrorsExec { input, worker: Arc::clone(&self.worker) })),
+            Ok([input]) => Ok(Arc::new(ErrorsExec::new(input, &self.worker))),
             Err(_) => internal_err!("a step got another number of inputs"),
         }
     }
@@ -89,24 +95,21 @@ impl ExecutionPlan for ErrorsExec {
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let worker = Arc::clone(&self.worker);
         let rows = self.input.execute(partition, context).map_err(|e| sent(e, &worker))?;
-        let schema = rows.schema();
+        let (schema, counted) = (rows.schema(), BaselineMetrics::new(&self.metrics, partition));
+        let rows = rows.inspect_ok(move |batch| counted.record_output(batch.num_rows()));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows.map_err(move |e| sent(e, &worker)))))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 }
 
-/// The plan of a task with its errors in the form that comes through. The head of the plan stays, because the engine
-/// below puts another one in its place.
-pub(crate) fn with_errors(plan: Arc<dyn ExecutionPlan>, worker: &Arc<str>) -> Result<Arc<dyn ExecutionPlan>> {
-    let wrapped = |input: &Arc<dyn ExecutionPlan>| -> Arc<dyn ExecutionPlan> {
-        Arc::new(ErrorsExec { input: Arc::clone(input), worker: Arc::clone(worker) })
-    };
-    match head_input(&plan) {
-        Some(input) => {
-            let input = wrapped(input);
-            plan.replace_children(vec![input], ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
-        }
-        None => Ok(wrapped(&plan)),
-    }
+/// The plan of a task with its errors in the form that comes through. The head of the plan is left out, because the
+/// engine below puts one there that fits the tasks of the next stage.
+pub(crate) fn with_errors(plan: Arc<dyn ExecutionPlan>, worker: &Arc<str>) -> Arc<dyn ExecutionPlan> {
+    let input = head_input(&plan).map(Arc::clone);
+    Arc::new(ErrorsExec::new(input.unwrap_or(plan), worker))
 }
 
 /// The input of the head of a plan, if it has one of those that the engine below makes.
@@ -117,8 +120,7 @@ fn head_input(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> 
 
 /// Refuses a plan without a signature.
 pub(crate) fn only_signed_plans(event: WorkerPlanRewriteEvent<'_>) -> Result<WorkerPlanRewriteEventResponse> {
-    let below = head_input(&event.plan).unwrap_or(&event.plan);
-    if below.downcast_ref::<ErrorsExec>().is_none() {
+    if event.plan.downcast_ref::<ErrorsExec>().is_none() {
         return internal_err!("a plan without a signature");
     }
     Ok(WorkerPlanRewriteEventResponse::new(event.plan))

@@ -144,11 +144,13 @@ impl PhysicalExtensionCodec for SignedPlanCodec {
             let converter = DeduplicatingProtoConverter::default();
             let plan = physical_plan_from_bytes_with_proto_converter(plan, context, &Codec, &converter)?;
             let plan = column_cache::with_cache(plan, context, self.columns.as_ref())?;
-            // The next stage may rely on the order of the rows.
-            let (ordered, threads) = (plan.output_ordering().is_some(), context.session_config().target_partitions());
+            // The next stage may rely on the order of the rows. The head of the plan is put there anew.
+            let is_sorted = |node: &Arc<dyn ExecutionPlan>| node.output_ordering().is_some();
+            let ordered = is_sorted(&plan) || plan.children().into_iter().any(is_sorted);
+            let threads = context.session_config().target_partitions();
             let plan = onrush_parallel::spilling(plan, ordered, Cores::new(threads))?;
             let plan = plan.transform_up(|node| Ok(cooperative(node)))?.data;
-            errors::with_errors(plan, &self.worker)
+            Ok(errors::with_errors(plan, &self.worker))
         };
         plan().map_err(|e| errors::sent(e, &self.worker))
     }
