@@ -34,16 +34,16 @@ impl TempFileFactory for UnnamedFiles {
             let message = format!("rows cannot be spilled to `{}`: {error}", self.folder.display());
             DataFusionError::IoError(io::Error::new(error.kind(), message))
         })?;
-        Ok(Arc::new(Unnamed { file: Arc::new(file), bytes: Arc::default() }))
+        Ok(Arc::new(UnnamedFile { file: Arc::new(file), bytes: Arc::default() }))
     }
 }
 
-struct Unnamed {
+struct UnnamedFile {
     file: Arc<File>,
     bytes: Arc<AtomicU64>,
 }
 
-impl SpillFile for Unnamed {
+impl SpillFile for UnnamedFile {
     fn size(&self) -> Option<u64> {
         Some(self.bytes.load(Ordering::Relaxed))
     }

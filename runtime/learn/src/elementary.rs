@@ -1,5 +1,5 @@
-//! Elementary functions without branches, so that the compiler computes several values at once. Those of the C library
-//! take one value at a time.
+//! Elementary functions without branches, so that the compiler computes several values at once. The C library takes
+//! one value at a time.
 
 /// The exponential by Taylor's series after the reduction to a power of two, up to two units in the last place.
 #[inline(always)]

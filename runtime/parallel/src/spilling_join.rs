@@ -154,7 +154,7 @@ impl ExecutionPlan for SpillingJoinExec {
     }
 }
 
-/// A hash join of DataFusion's in mode `Partitioned`. Each partition is a join of its own, which can go to disk.
+/// A hash join of DataFusion's in mode `Partitioned`. Each partition is a separate join, which can go to disk.
 #[derive(Debug)]
 struct PartitionedSpillingJoinExec {
     join: Plan,
@@ -196,17 +196,13 @@ impl ExecutionPlan for PartitionedSpillingJoinExec {
             return internal_err!("{} is not a hash join", self.join.name());
         };
         let side = |input: &Plan| Arc::new(PartitionExec::new(Arc::clone(input), partition)) as Plan;
-        let join = HashJoinExecBuilder::new(
-            side(join.left()),
-            side(join.right()),
-            join.on().to_vec(),
-            *join.join_type(),
-        )
-        .with_filter(join.filter().cloned())
-        .with_projection(join.projection.as_ref().map(|columns| columns.to_vec()))
-        .with_partition_mode(PartitionMode::CollectLeft)
-        .with_null_equality(join.null_equality())
-        .build_exec()?;
+        let join =
+            HashJoinExecBuilder::new(side(join.left()), side(join.right()), join.on().to_vec(), *join.join_type())
+                .with_filter(join.filter().cloned())
+                .with_projection(join.projection.as_ref().map(|columns| columns.to_vec()))
+                .with_partition_mode(PartitionMode::CollectLeft)
+                .with_null_equality(join.null_equality())
+                .build_exec()?;
         SpillingJoinExec::new(join, self.ordered, self.cores).execute(0, context)
     }
 }
