@@ -8,6 +8,7 @@ with a session of as many threads over the same Parquet files, and with Dask wit
 - The session holds the tables in memory, as notebooks have them. Dask and the cluster are asked over files.
 - The ratio is the cluster's best time to the session's.
 - Answers are compared: number of rows, and the sum of each column.
+- `map`: 10,000 calls of a millisecond, and Dask's `map` and `gather` of the same.
 """
 
 import os
@@ -119,6 +120,36 @@ def dask_lines(workers: int, folder: Path, files: dict[str, Path]):
     return client, cluster, calls
 
 
+CALLS = 10_000
+
+
+def a_millisecond(n: int) -> int:
+    until = time.perf_counter() + 1e-3
+    while time.perf_counter() < until:
+        pass
+    return n * n
+
+
+def calls_of_a_millisecond(bench: Bench, workers: int, client) -> None:
+    """10,000 calls that compute for a millisecond, and what each costs above that."""
+    bench.cell(
+        "fn a_millisecond(n: u64) -> u64 { let begun = std::time::Instant::now(); "
+        "while begun.elapsed().as_micros() < 1000 {} n * n }"
+    )
+    call = f"let begun = std::time::Instant::now(); let s: Vec<u64> = c.map(a_millisecond, 0..{CALLS}); "
+    check = f"assert!(s.iter().enumerate().all(|(n, s)| *s == (n * n) as u64)); "
+    times = {"onrush": [float(bench.cell(call + check + 'println!("{}", begun.elapsed().as_secs_f64());')[0]) for _ in range(ROUNDS)]}
+    if client:
+        times["dask"] = []
+        for _ in range(ROUNDS):
+            begun = time.perf_counter()
+            assert client.gather(client.map(a_millisecond, range(CALLS), pure=False)) == [n * n for n in range(CALLS)]
+            times["dask"].append(time.perf_counter() - begun)
+    for peer, of in times.items():
+        above = [time * workers / CALLS * 1e3 - 1 for time in of]
+        print(f"map, {CALLS} calls of 1 ms, {peer}: {of[0]:.2f} s, best {min(of):.2f} s; above the work {above[0]:.3f} ms a call, best {min(above):.3f}")
+
+
 def milliseconds(call) -> float:
     begun = time.perf_counter()
     call()
@@ -191,6 +222,10 @@ def main() -> None:
         close = len(a) == len(b) and all(abs(x - y) <= 1e-6 * max(1, abs(x)) for x, y in zip(a, b))
         of_dask = f"{min(dask) / best['cluster']:>14.1f}" if dask and "cluster" in best else ""
         print(f"{name:14}" + "".join(f"{s:>20}" for s in shown) + f"{ratio:>8.2f}{of_dask}" + ("" if close else "  DIFFERS"), flush=True)
+    if arguments.only in "map":
+        calls_of_a_millisecond(bench, arguments.workers, client)
+    if not ratios:
+        ratios = [float("nan")]
     ratios = sorted(ratios)
     print(f"median ratio {ratios[len(ratios) // 2]:.2f}, worst {ratios[-1]:.2f}")
     if client:

@@ -198,6 +198,7 @@ pub const CRATES: &[&str] = &[
     "onrush-databases",
     "onrush-io",
     "onrush-places",
+    "onrush-calls",
     "onrush-cluster",
     "onrush-dense",
     "onrush-learn",

@@ -3,6 +3,7 @@
 //!
 //! It starts no threads and knows neither rustc nor Jupyter nor the session.
 
+mod calls;
 mod children;
 mod crash;
 mod current_cell;
@@ -23,6 +24,9 @@ use onrush_wire::codec::{CodecError, read_message, write_message};
 use onrush_wire::host::{Fault, FinishedRun, FromHost, LastWords, ToHost};
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("--calls") {
+        calls::serve();
+    }
     if let Err(error) = prepare() {
         eprintln!("onrush-cell is started by the Onrush kernel, not by hand: {error}");
         #[expect(clippy::disallowed_methods, reason = "nothing is buffered before the first message")]

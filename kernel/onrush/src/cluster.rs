@@ -1,6 +1,8 @@
 //! Clusters: workers that read files and run the steps of frames over them. A cluster here is its address and what its
 //! workers said of themselves. The session speaks to the workers.
 
+mod map;
+
 use std::fmt;
 use std::path::Path;
 
@@ -30,8 +32,8 @@ pub struct Cluster {
 /// the file `~/.config/onrush/token`.
 ///
 /// # Panics
-/// Raises an error of the cell if the address is wrong, if no token is set, or if a worker does not answer, has another
-/// token or is of another build.
+/// Raises an error of the cell if the address is wrong or no token is set. Also if a worker does not answer, has
+/// another token or is of another build.
 #[track_caller]
 pub fn connect(address: impl AsRef<str>) -> Cluster {
     Cluster { info: ask(address.as_ref(), here("connect")) }

@@ -10,10 +10,10 @@ mod store;
 mod tests;
 
 pub use crate::process::{
-    AnyError, CONTROL_FD, CellError, Context, LIFETIME_FD, OUTPUT_FD, Panic, calls, capture, clear_output, configure,
-    context, crash_record, describe_panic, display, flush, fork, input, last_panic, need_session, of_runner, output,
-    payload_text, publish, read_control, release, returned, save_picture, send, send_begin, send_end, set_panic,
-    take_ledger, tell,
+    AnyError, CONTROL_FD, CallEntry, CellError, Context, LIFETIME_FD, OUTPUT_FD, Panic, call_entry, calls, capture,
+    clear_output, configure, context, crash_record, describe_panic, display, flush, fork, input, last_panic,
+    need_session, of_runner, output, payload_text, publish, read_control, release, returned, save_picture, send,
+    send_begin, send_end, set_panic, take_ledger, tell,
 };
 pub use keep::{KeepBothEnds, KeepIterator, KeepOther, KeptValue};
 pub use store::{CellEnd, Preview, Store};

@@ -3,11 +3,14 @@
 //!
 //! The lowest module of the crate. It knows nothing of sessions, frames and variables.
 
+mod call_entry;
 pub mod calls;
 mod channel;
 pub mod crash_record;
 mod error;
 
+pub(crate) use call_entry::function_at;
+pub use call_entry::{CallEntry, call_entry};
 pub use channel::{capture, clear_output, display, input, need_session, output, read_control, save_picture, tell};
 pub use channel::{send, send_begin, send_end};
 pub(crate) use error::AnyRef;

@@ -4,6 +4,7 @@
 //! Jupyter and no rustc, and depends on no other crate of the project: the two towers of the workspace meet only here.
 
 pub mod call;
+pub mod cell_function;
 pub mod cluster;
 pub mod codec;
 pub mod control;

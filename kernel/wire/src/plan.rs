@@ -11,6 +11,7 @@ mod visit;
 use serde::{Deserialize, Serialize};
 
 use crate::FrameId;
+use crate::cell_function::CellFunction;
 use crate::expr::{Expr, SortKey};
 use crate::graph::{GraphCall, GraphSpec};
 use crate::learn::{Size, Splitter};
@@ -150,6 +151,16 @@ pub enum Op {
     Explode {
         input: FrameId,
         columns: Vec<String>,
+    },
+    /// A call of a function for each row of `input`, on the workers of a cluster. Columns of `input`: `n`, a number,
+    /// and `argument`, bytes. Columns of the result, in any order of rows: `n`, `value` as bytes, and `error` as text.
+    /// One of the two is null.
+    Map {
+        input: FrameId,
+        cluster: String,
+        function: CellFunction,
+        /// Another number for each call: functions may give other values each time.
+        call: u64,
     },
     /// The training or the test rows of a split, in the order of the split. Computed at once.
     Split {

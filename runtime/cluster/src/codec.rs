@@ -4,7 +4,8 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::{DataType, Schema};
+use arrow::array::{ArrayRef, AsArray, BinaryArray, RecordBatch, UInt64Array};
+use arrow::datatypes::{DataType, Schema, UInt64Type};
 use datafusion::common::internal_err;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
@@ -15,6 +16,7 @@ use datafusion_proto::physical_plan::{
     PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
 };
 use datafusion_proto::protobuf::PhysicalExprNode;
+use onrush_calls::{CallExec, Function};
 use onrush_expr::error::external;
 use onrush_expr::ipc_type::IpcType;
 use onrush_logical::ops::describe::{DescribeExec, Place};
@@ -32,6 +34,15 @@ const LOGICAL: u8 = 3;
 /// The first byte of a node of `datafusion-distributed`, and of ours.
 const NODE: u8 = 0;
 const DESCRIBE: u8 = 1;
+const CALLS: u8 = 2;
+
+/// Calls as data: the function, the number and the argument of each call, and the columns that are wanted.
+#[derive(Serialize, Deserialize)]
+struct CallsForm {
+    function: Function,
+    calls: Vec<(u64, Vec<u8>)>,
+    columns: Vec<usize>,
+}
 
 /// A description as data, without its inputs.
 #[derive(Serialize, Deserialize)]
@@ -131,6 +142,20 @@ impl PhysicalExtensionCodec for Codec {
             buf.extend(postcard::to_stdvec(&form).map_err(|e| DataFusionError::External(Box::new(e)))?);
             return Ok(());
         }
+        if let Some(calls) = node.downcast_ref::<CallExec>() {
+            buf.push(CALLS);
+            let (function, arguments, columns) = calls.parts();
+            let (numbers, bytes) =
+                (arguments.column(0).as_primitive::<UInt64Type>(), arguments.column(1).as_binary::<i32>());
+            let calls = numbers.values().iter().zip(bytes.iter().flatten());
+            let form = CallsForm {
+                function: function.as_ref().clone(),
+                calls: calls.map(|(number, bytes)| (*number, bytes.to_vec())).collect(),
+                columns: columns.to_vec(),
+            };
+            buf.extend(postcard::to_stdvec(&form).map_err(|e| DataFusionError::External(Box::new(e)))?);
+            return Ok(());
+        }
         buf.push(NODE);
         let name = node.name().to_string();
         DistributedCodec.try_encode(node, buf, converter).map_err(|e| {
@@ -170,6 +195,16 @@ impl PhysicalExtensionCodec for Codec {
                     form.names.into(),
                     schema,
                 )))
+            }
+            Some((&CALLS, rest)) => {
+                let form: CallsForm = postcard::from_bytes(rest).map_err(|e| DataFusionError::External(Box::new(e)))?;
+                let numbers = UInt64Array::from_iter_values(form.calls.iter().map(|(number, _)| *number));
+                let bytes = BinaryArray::from_iter_values(form.calls.iter().map(|(_, bytes)| bytes));
+                let arguments = RecordBatch::try_from_iter([
+                    ("n", Arc::new(numbers) as ArrayRef),
+                    ("argument", Arc::new(bytes) as ArrayRef),
+                ])?;
+                Ok(Arc::new(CallExec::new(Arc::new(form.function), arguments, form.columns)?))
             }
             _ => internal_err!("a step came in an unknown form"),
         }

@@ -1,4 +1,5 @@
-//! Leaves of plans: rows in the session's memory become parts of the plan, cut into one piece for each task.
+//! Leaves of plans: rows in the session's memory become parts of the plan, cut into one piece for each task. Calls of
+//! functions are cut in the same way.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use datafusion_distributed::{
     DesiredTaskCountEvent, DesiredTaskCountEventResponse, DistributedLeafExec, ScaleUpLeafNodeEvent,
     ScaleUpLeafNodeEventResponse,
 };
+use onrush_calls::CallExec;
 use onrush_expr::error::external;
 use onrush_logical::mem_table::HeldRows;
 use onrush_wire::limits::size;
@@ -72,6 +74,9 @@ fn memory_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
 /// How many tasks read a leaf. One reads a leaf of one partition: the steps above it take all of its rows together, and
 /// nothing in the plan says so. DataFusion puts an exchange above the partitions of others.
 pub(crate) fn tasks(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTaskCountEventResponse>> {
+    if let Some(calls) = event.plan.downcast_ref::<CallExec>() {
+        return Some(Ok(DesiredTaskCountEventResponse::desired(calls.calls().max(1))));
+    }
     if event.plan.children().is_empty() && event.plan.output_partitioning().partition_count() == 1 {
         return Some(Ok(DesiredTaskCountEventResponse::maximum(1)));
     }
@@ -85,8 +90,12 @@ pub(crate) fn tasks(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTa
 
 /// A piece of the rows for each task.
 pub(crate) fn pieces(event: ScaleUpLeafNodeEvent<'_>) -> Option<Result<ScaleUpLeafNodeEventResponse>> {
-    let memory = memory_of(event.plan)?;
     let count = event.task_count;
+    if let Some(calls) = event.plan.downcast_ref::<CallExec>() {
+        let share = |number| Ok(Arc::new(calls.share(number, count)?) as Arc<dyn ExecutionPlan>);
+        return Some(leaf(event.plan, (0..count).map(share).collect()));
+    }
+    let memory = memory_of(event.plan)?;
     let piece = |number: usize| -> Result<Arc<dyn ExecutionPlan>> {
         let parts: Vec<Vec<RecordBatch>> =
             memory.partitions().iter().map(|batches| cut(batches, number, count)).collect();
@@ -94,9 +103,16 @@ pub(crate) fn pieces(event: ScaleUpLeafNodeEvent<'_>) -> Option<Result<ScaleUpLe
         let piece = MemorySourceConfig::try_new(&parts, schema, memory.projection().clone())?;
         Ok(DataSourceExec::from_data_source(piece.with_limit(memory.fetch())))
     };
-    let leaf = (0..count).map(piece).collect::<Result<Vec<_>>>();
-    let leaf = leaf.and_then(|pieces| DistributedLeafExec::try_new(Arc::clone(event.plan), pieces));
-    Some(leaf.map(|leaf| ScaleUpLeafNodeEventResponse::new(Arc::new(leaf))))
+    Some(leaf(event.plan, (0..count).map(piece).collect()))
+}
+
+/// The leaf of which each task has a piece.
+fn leaf(
+    whole: &Arc<dyn ExecutionPlan>,
+    pieces: Result<Vec<Arc<dyn ExecutionPlan>>>,
+) -> Result<ScaleUpLeafNodeEventResponse> {
+    let leaf = pieces.and_then(|pieces| DistributedLeafExec::try_new(Arc::clone(whole), pieces))?;
+    Ok(ScaleUpLeafNodeEventResponse::new(Arc::new(leaf)))
 }
 
 /// The rows of one of `count` pieces of about the same size, in their order.

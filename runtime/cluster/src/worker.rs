@@ -67,6 +67,7 @@ pub fn serve(
     settings: impl Fn(SessionConfig) -> SessionConfig + Send + Sync + 'static,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Diagnostic> {
+    onrush_calls::set_concurrency(options.threads.max(1));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         // One more than compute, so that the worker answers while all of them do.
         .worker_threads(options.threads.max(1) + 1)

@@ -67,7 +67,7 @@ pub fn plan(op: &Op, inputs: &dyn Inputs, at: Option<&Span>) -> Result<LogicalPl
         }
         Op::WithRowIndex { input: id, name, offset } => project::with_row_index(input(id)?, name, *offset, at),
         Op::Explode { input: id, columns } => reshape::explode(input(id)?, columns, at),
-        Op::Read(_) | Op::FromArrow { .. } | Op::Sql { .. } | Op::Split { .. } | Op::Graph { .. } => {
+        Op::Read(_) | Op::FromArrow { .. } | Op::Sql { .. } | Op::Map { .. } | Op::Split { .. } | Op::Graph { .. } => {
             Err(onrush_expr::error::internal("this step is planned elsewhere"))
         }
     };

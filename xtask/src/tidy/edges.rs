@@ -57,9 +57,11 @@ const EDGES: &[(&str, &[&str])] = &[
             "onrush-wire",
         ],
     ),
+    ("onrush-calls", &["onrush-expr", "onrush-files", "onrush-wire"]),
     (
         "onrush-cluster",
         &[
+            "onrush-calls",
             "onrush-expr",
             "onrush-frame",
             "onrush-io",
@@ -72,6 +74,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "onrush-engine",
         &[
+            "onrush-calls",
             "onrush-cluster",
             "onrush-device",
             "onrush-expr",
@@ -163,6 +166,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
         "arrow",
         &[
             "onrush",
+            "onrush-calls",
             "onrush-cluster",
             "onrush-databases",
             "onrush-engine",
@@ -187,6 +191,7 @@ const OUTSIDE: &[(&str, &[&str], &str)] = &[
     (
         "datafusion",
         &[
+            "onrush-calls",
             "onrush-cluster",
             "onrush-engine",
             "onrush-expr",

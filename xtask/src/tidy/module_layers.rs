@@ -85,6 +85,7 @@ pub const LAYERS: &[Layers] = &[
             "learn",
             "map",
             // Plans, and views of frames.
+            "cell_function",
             "plan",
             "explore",
             "plot",
@@ -236,11 +237,11 @@ pub const LAYERS: &[Layers] = &[
         folder: "runtime/cluster/src",
         order: &[
             "build",
+            "plan_node",
             "errors",
             "identity",
             "address",
             "files",
-            "plan_node",
             "column_cache",
             "codec",
             "signed_plan",
@@ -415,6 +416,7 @@ pub const LAYERS: &[Layers] = &[
             "stdio",
             "rtld_next",
             "fork_locks",
+            "calls",
             "run",
             "snapshot",
             "threads",

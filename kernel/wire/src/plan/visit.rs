@@ -32,6 +32,7 @@ macro_rules! inputs {
             | Op::Unpivot { input, .. }
             | Op::WithRowIndex { input, .. }
             | Op::Explode { input, .. }
+            | Op::Map { input, .. }
             | Op::Split { input, .. } => vec![input],
             Op::Graph { input, graph, call } => {
                 let nodes = graph.nodes.$iter().map(|crate::graph::NodeIds { frame, .. }| frame);
@@ -72,6 +73,7 @@ macro_rules! exprs {
             | Op::Unpivot { .. }
             | Op::WithRowIndex { .. }
             | Op::Explode { .. }
+            | Op::Map { .. }
             | Op::Split { .. }
             | Op::Graph { .. } => Vec::new(),
         }
@@ -107,6 +109,7 @@ impl Op {
             Op::Unpivot { .. } => "unpivot",
             Op::WithRowIndex { .. } => "with_row_index",
             Op::Explode { .. } => "explode",
+            Op::Map { .. } => "map",
             Op::Split { .. } => "split",
             Op::Graph { .. } => "graph",
         }

@@ -4,11 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::provider_as_source;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionState;
-use datafusion::logical_expr::{Expr, LogicalPlan};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::SessionConfig;
+use onrush_calls::{CallTable, Function};
 use onrush_cluster::{Address, Cluster, ClusterExec, ClusterQuery, Identity, WorkerOptions};
 use onrush_device::phases::{self, Phase};
 use onrush_expr::device_udf::UdfHost;
@@ -17,8 +19,9 @@ use onrush_expr::error::diagnose;
 use onrush_frame::{Table, TaskHandle};
 use onrush_gpu::udf::DeviceUdfRunner;
 use onrush_logical::frame_table::{self, Frame};
+use onrush_wire::cell_function::CellFunction;
 use onrush_wire::cluster::ClusterInfo;
-use onrush_wire::{Class, Diagnostic};
+use onrush_wire::{Class, Diagnostic, FrameId};
 
 use super::physical::ClusterPlanner;
 use super::{Engine, guarded};
@@ -129,6 +132,25 @@ impl Engine {
             };
             Ok(Plan::Stages(Box::new(self.wait(ClusterExec::new(query))?.map_err(diagnose)?)))
         })
+    }
+
+    /// The calls of a function of a cell with the rows of a frame.
+    pub(super) fn calls(
+        &self,
+        input: FrameId,
+        address: &str,
+        function: &CellFunction,
+        key: u128,
+        task: &TaskHandle,
+    ) -> Result<Frame, Diagnostic> {
+        let rows = self.table(input, &[], task)?;
+        let title = format!("map {}", function.name);
+        let calls = CallTable::new(Function::read(function)?, rows.schema(), rows.batches()).map_err(diagnose)?;
+        let plan = LogicalPlanBuilder::scan("calls", provider_as_source(Arc::new(calls)), None);
+        let plan = plan.and_then(LogicalPlanBuilder::build).map_err(diagnose)?;
+        let mut frame = Frame::computed(key, title, plan);
+        frame.cluster = Some(Arc::from(Address::parse(address)?.to_string()));
+        Ok(frame)
     }
 
     /// The rows of a frame, if they are there and a plan should take them from there. Rows of a cluster's frame go to

@@ -169,6 +169,7 @@ impl Engine {
                 let key = fingerprint::table(&table);
                 resident(key, "values".to_string(), Arc::new(table))
             }
+            Op::Map { input, cluster, function, .. } => self.calls(*input, cluster, function, key()?, task),
             Op::Split { input, split, part } => self.split(*input, split, *part, key()?, task),
             Op::Graph { input, graph, call } => self.graph_step(*input, graph, call, (key()?, at), task),
             _ => {
