@@ -12,11 +12,16 @@ use std::sync::mpsc::{self, Receiver};
 use libc::{c_int, c_void, dl_phdr_info, size_t};
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use onrush::host::CallEntry;
-use onrush_wire::cell_function::LoadFunction;
-use onrush_wire::codec::{read_message, write_message};
+use onrush_wire::cell_function::{CallResult, LoadFunction};
+use onrush_wire::codec::{CodecError, MAX_MESSAGE, read_message, write_message};
+use onrush_wire::limits::size;
+
+/// Stack of a call: that of a cell.
+const STACK_BYTES: u64 = 64 << 20;
 
 /// Serves calls until the input ends. The process ends then at once, also in the middle of a call.
 pub fn serve() -> ! {
+    prepare();
     let status = match answer_calls() {
         Ok(()) => 0,
         Err(error) => {
@@ -32,6 +37,16 @@ fn end(status: c_int) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Ends the process, and the programs that the function has started. The worker has made a group of them.
+fn end_group() -> ! {
+    // SAFETY: plain system calls.
+    if unsafe { libc::getpgrp() == libc::getpid() } {
+        // SAFETY: as above.
+        unsafe { libc::kill(0, libc::SIGKILL) };
+    }
+    end(0)
+}
+
 fn answer_calls() -> Result<(), String> {
     let (input, output) = channel().map_err(|e| format!("the channel cannot be made: {e}"))?;
     let (mut input, mut output) = (BufReader::new(input), BufWriter::new(output));
@@ -43,9 +58,34 @@ fn answer_calls() -> Result<(), String> {
     write_message(&mut output, &Ok::<(), String>(())).map_err(|e| e.to_string())?;
     let arguments = reader(input)?;
     while let Ok(argument) = arguments.recv() {
-        write_message(&mut output, &entry(&argument)).map_err(|e| e.to_string())?;
+        match write_message(&mut output, &entry(&argument)) {
+            Err(CodecError::TooLong(bytes)) => {
+                let reason =
+                    format!("the value has {}, and at most {} are sent", size(bytes as u64), size(MAX_MESSAGE as u64));
+                write_message(&mut output, &CallResult::Err(reason)).map_err(|e| e.to_string())?;
+            }
+            written => written.map_err(|e| e.to_string())?,
+        }
     }
     Ok(())
+}
+
+/// The process is as that of a cell: a deep stack, and no file of a crash. If memory is short, it dies before the
+/// worker.
+fn prepare() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` outlives the calls. There is one thread, which nobody else asks for its environment.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_STACK, &mut limit) == 0 {
+            limit.rlim_cur = STACK_BYTES.min(limit.rlim_max);
+            libc::setrlimit(libc::RLIMIT_STACK, &limit);
+        }
+        libc::setrlimit(libc::RLIMIT_CORE, &libc::rlimit { rlim_cur: 0, rlim_max: 0 });
+        // The loader has read it; programs that the function starts should not get it.
+        #[expect(clippy::disallowed_methods, reason = "there is one thread")]
+        std::env::remove_var("LD_LIBRARY_PATH");
+    }
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
 }
 
 /// The ends of the channel to the worker. The function's own input is empty, and its output is the standard error.
@@ -70,7 +110,7 @@ fn reader(mut input: BufReader<File>) -> Result<Receiver<Vec<u8>>, String> {
                 break;
             }
         }
-        end(0)
+        end_group()
     };
     std::thread::Builder::new().name("arguments".into()).spawn(read).map_err(|e| e.to_string())?;
     Ok(arguments)

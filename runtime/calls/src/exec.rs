@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{exec_err, project_schema};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
@@ -26,9 +26,10 @@ use tokio::time::Instant;
 use crate::function::Function;
 use crate::processes::{concurrency, pool};
 
-/// Results wait for others at most so long, and for so many.
+/// Results wait for others at most so long, and for so many rows or bytes.
 const WAIT: Duration = Duration::from_millis(50);
 const MOST_ROWS: usize = 4096;
+const MOST_BYTES: usize = 16 << 20;
 
 /// The number of the call, and its value or its error.
 fn result_schema() -> SchemaRef {
@@ -174,25 +175,26 @@ impl ExecutionPlan for CallExec {
 
     fn execute(&self, partition: usize, _: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let arguments = strided(&self.arguments, partition, Self::PARTITIONS)?;
-        let pool = pool(&self.function)?;
-        let call = move |row: usize| {
-            let (pool, arguments) = (Arc::clone(&pool), arguments.clone());
-            async move {
-                let number = arguments.column(0).as_primitive::<UInt64Type>().value(row);
-                let result = pool.call(arguments.column(1).as_binary::<i32>().value(row)).await?;
-                Ok((number, result))
-            }
+        let function = Arc::clone(&self.function);
+        let results = async move {
+            let made = tokio::task::spawn_blocking(move || pool(&function)).await;
+            let pool = made.map_err(|e| DataFusionError::External(Box::new(e)))??;
+            let rows = arguments.num_rows();
+            let call = move |row: usize| {
+                let (pool, arguments) = (Arc::clone(&pool), arguments.clone());
+                async move {
+                    let number = arguments.column(0).as_primitive::<UInt64Type>().value(row);
+                    let result = pool.call(arguments.column(1).as_binary::<i32>().value(row)).await?;
+                    Ok((number, result))
+                }
+            };
+            Ok::<_, DataFusionError>(stream::iter((0..rows).map(call)).buffer_unordered(concurrency()))
         };
-        let rows = (0..strided_rows(self.calls(), partition)).map(call);
-        let results = stream::iter(rows).buffer_unordered(concurrency()).boxed();
+        let results = stream::once(results).try_flatten().boxed();
         let (schema, columns) = (self.schema(), self.columns.clone());
         let batches = batches(results).map(move |batch| Ok(batch?.project(&columns)?));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
     }
-}
-
-fn strided_rows(rows: usize, partition: usize) -> usize {
-    rows.saturating_sub(partition).div_ceil(CallExec::PARTITIONS)
 }
 
 type Numbered = (u64, CallResult);
@@ -201,18 +203,20 @@ type Numbered = (u64, CallResult);
 fn batches(results: BoxStream<'static, Result<Numbered>>) -> impl futures::Stream<Item = Result<RecordBatch>> + Send {
     stream::try_unfold(results, |mut results| async move {
         let Some(first) = results.try_next().await? else { return Ok(None) };
-        let (mut together, until) = (vec![first], Instant::now() + WAIT);
-        while together.len() < MOST_ROWS {
-            match tokio::time::timeout_at(until, results.try_next()).await {
-                Ok(next) => match next? {
-                    Some(result) => together.push(result),
-                    None => break,
-                },
-                Err(_) => break,
-            }
+        let (mut bytes, until) = (bytes_of(&first), Instant::now() + WAIT);
+        let mut together = vec![first];
+        while together.len() < MOST_ROWS && bytes < MOST_BYTES {
+            let Ok(next) = tokio::time::timeout_at(until, results.try_next()).await else { break };
+            let Some(result) = next? else { break };
+            bytes += bytes_of(&result);
+            together.push(result);
         }
         Ok(Some((batch(together)?, results)))
     })
+}
+
+fn bytes_of((_, result): &Numbered) -> usize {
+    result.as_ref().map_or_else(String::len, Vec::len)
 }
 
 fn batch(results: Vec<Numbered>) -> Result<RecordBatch> {

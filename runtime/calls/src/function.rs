@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 /// Bytes of all objects of a function, at most.
 const MOST: u64 = 64 << 20;
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Function {
+    /// A hash of all that follows.
+    pub(crate) key: [u8; 32],
     /// For messages.
     pub name: String,
     /// `onrush-cell`, and `libonrush.so` with the hash of its content: the same files on every machine.
@@ -25,7 +27,7 @@ pub struct Function {
 }
 
 /// A shared object: the name and the content of its file.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Object {
     pub name: String,
     pub content: Vec<u8>,
@@ -61,7 +63,15 @@ impl Function {
         }
         let hash = hash_of(Path::new(&function.prelude)).map_err(|e| failed(&function.prelude, e))?;
         let FunctionEntry { object, offset } = function.entry;
+        let mut key = blake3::Hasher::new();
+        for object in &objects {
+            key.update(&(object.name.len() as u64).to_le_bytes()).update(object.name.as_bytes());
+            key.update(&(object.content.len() as u64).to_le_bytes()).update(&object.content);
+        }
+        // Lists of text and numbers, whose bytes differ if they do.
+        key.update(&onrush_wire::codec::content(&(function, hash)));
         Ok(Function {
+            key: *key.finalize().as_bytes(),
             name: function.name.clone(),
             host: function.host.clone(),
             prelude: (function.prelude.clone(), hash),

@@ -201,7 +201,11 @@ impl Cluster {
                     .iter_mut()
                     .filter(|(known, _)| known == *url)
                     .for_each(|(_, old)| *old = Some(card.clone()));
-                self.live.0.lock().push((*url).clone());
+                let mut live = self.live.0.lock();
+                // Another query may have found it, too.
+                if !live.contains(url) {
+                    live.push((*url).clone());
+                }
             }
         }
         *self.next_reconnect.lock() = Instant::now() + PAUSE * start.elapsed();

@@ -75,7 +75,8 @@ fn memory_of(plan: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
 /// nothing in the plan says so. DataFusion puts an exchange above the partitions of others.
 pub(crate) fn tasks(event: DesiredTaskCountEvent<'_>) -> Option<Result<DesiredTaskCountEventResponse>> {
     if let Some(calls) = event.plan.downcast_ref::<CallExec>() {
-        return Some(Ok(DesiredTaskCountEventResponse::desired(calls.calls().max(1))));
+        // A single task would run in the session.
+        return Some(Ok(DesiredTaskCountEventResponse::desired(calls.calls().max(2))));
     }
     if event.plan.children().is_empty() && event.plan.output_partitioning().partition_count() == 1 {
         return Some(Ok(DesiredTaskCountEventResponse::maximum(1)));

@@ -148,7 +148,7 @@ impl PhysicalExtensionCodec for SignedPlanCodec {
             let is_sorted = |node: &Arc<dyn ExecutionPlan>| node.output_ordering().is_some();
             let ordered = is_sorted(&plan) || plan.children().into_iter().any(is_sorted);
             let threads = context.session_config().target_partitions();
-            let plan = onrush_parallel::spilling(plan, ordered, Cores::new(threads))?;
+            let plan = onrush_parallel::spilling_in_partitions(plan, ordered, Cores::new(threads))?;
             let plan = plan.transform_up(|node| Ok(cooperative(node)))?.data;
             Ok(errors::with_errors(plan, &self.worker))
         };

@@ -7,9 +7,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{concat_batches, take};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::common::internal_err;
 use datafusion::common::runtime::SpawnedTask;
@@ -250,7 +250,16 @@ pub async fn exchanged(
 
 /// Bytes of the rows of a batch, which may share its arrays with others.
 pub fn rows_size(batch: &RecordBatch) -> usize {
-    batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
+    let size = |column: &ArrayRef| {
+        // Arrow counts views without their text.
+        let viewed = match column.data_type() {
+            DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+            DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+            _ => 0,
+        };
+        column.to_data().get_slice_memory_size().unwrap_or(0) + viewed
+    };
+    batch.columns().iter().map(size).sum()
 }
 
 /// The rows of a chunk by their partition: one counting sort, one `take` of each column.

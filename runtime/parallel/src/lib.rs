@@ -31,7 +31,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 pub use cores::{CHUNK, Cores};
 pub use pass::parallel;
-pub use spilling_join::spilling;
+pub use spilling_join::spilling_in_partitions;
 
 /// For the tests of plans alone.
 #[doc(hidden)]

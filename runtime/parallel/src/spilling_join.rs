@@ -22,9 +22,7 @@ use datafusion::physical_plan::coop::make_cooperative;
 use datafusion::physical_plan::joins::{HashJoinExec, HashJoinExecBuilder, PartitionMode};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
-};
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties};
 use futures::{StreamExt, TryStreamExt, stream};
 use onrush_expr::diagnostics::HIDDEN;
 use parking_lot::Mutex;
@@ -35,7 +33,7 @@ use crate::estimate::rows;
 use crate::exchange::{PARTITIONS, exchanged, rows_size};
 use crate::gather::plan_in_order;
 use crate::group::{PartitionedAggregateExec, merges};
-use crate::nodes::{Plan, cast, node_parts, visit_all, with_inputs};
+use crate::nodes::{Plan, cast, node_parts, with_inputs};
 use crate::sort::ParallelSortExec;
 use crate::streams::{self, StreamsExec};
 
@@ -45,35 +43,59 @@ const TABLE_BYTES_PER_ROW: usize = 48;
 const PARTITION_ROW_NUMBERS: u64 = 1 << 40;
 
 /// The plan with joins that can go to disk, but for those with few rows in their build side. `ordered`: the order of
-/// its rows is of use.
+/// its rows is of use. Partitions are chunks of the rows, one after the other.
 pub fn spilling(plan: Plan, ordered: bool, cores: Cores) -> Result<Plan> {
+    with_spilling(plan, ordered, cores, Place::First)
+}
+
+/// As [`spilling`], for DataFusion's own partitions: joins whose rows stay in their partition.
+pub fn spilling_in_partitions(plan: Plan, ordered: bool, cores: Cores) -> Result<Plan> {
+    with_spilling(plan, ordered, cores, Place::Same)
+}
+
+/// The partition of the rows of a join that went to disk.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    First,
+    Same,
+}
+
+impl Place {
+    /// Whether the rows of a join may come there.
+    fn suits(self, join: &HashJoinExec) -> bool {
+        let is_one = |side: &Plan| side.output_partitioning().partition_count() == 1;
+        match (join.partition_mode(), self) {
+            (PartitionMode::CollectLeft, Place::First) => is_one(join.left()),
+            (PartitionMode::CollectLeft, Place::Same) => is_one(join.left()) && is_one(join.right()),
+            (PartitionMode::Partitioned, place) => place == Place::Same,
+            (PartitionMode::Auto, _) => false,
+        }
+    }
+}
+
+fn with_spilling(plan: Plan, ordered: bool, cores: Cores, place: Place) -> Result<Plan> {
+    let requires = plan.required_input_ordering().iter().any(Option::is_some);
     let below = match (cast::<AggregateExec>(&plan), cast::<PartitionedAggregateExec>(&plan)) {
         (Some(group), _) => {
             // Groups come in the order of their first rows.
-            (ordered && !group.group_expr().is_empty()) || reads_order(group)
+            requires || (ordered && !group.group_expr().is_empty()) || reads_order(group)
         }
-        (_, Some(group)) => ordered || reads_order(group.aggregate()),
+        (_, Some(group)) => requires || ordered || reads_order(group.aggregate()),
         _ => {
             let any: &dyn Any = plan.as_ref();
-            ordered
-                || any.is::<SortExec>()
-                || any.is::<ParallelSortExec>()
-                || plan.required_input_ordering().iter().any(Option::is_some)
+            ordered || any.is::<SortExec>() || any.is::<ParallelSortExec>() || requires
         }
     };
-    let plan = plan.map_children(|input| spilling(input, below, cores).map(Transformed::yes))?.data;
+    let plan = plan.map_children(|input| with_spilling(input, below, cores, place).map(Transformed::yes))?.data;
     let Some(join) = cast::<HashJoinExec>(&plan) else { return Ok(plan) };
     let few = rows(join.left()).is_some_and(|rows| rows <= cores.chunk);
-    if join.null_aware || few || join.on().is_empty() || join.fetch().is_some() {
+    if !place.suits(join) || join.null_aware || few || join.on().is_empty() || join.fetch().is_some() {
         return Ok(plan);
     }
-    match join.partition_mode() {
-        PartitionMode::CollectLeft if join.left().output_partitioning().partition_count() == 1 => {
-            Ok(Arc::new(SpillingJoinExec::new(plan, ordered, cores)))
-        }
-        PartitionMode::Partitioned => Ok(Arc::new(PartitionedSpillingJoinExec { join: plan, ordered, cores })),
-        _ => Ok(plan),
-    }
+    Ok(match place {
+        Place::First => Arc::new(SpillingJoinExec::new(plan, ordered, cores)),
+        Place::Same => Arc::new(PartitionedSpillingJoinExec { join: plan, ordered, cores }),
+    })
 }
 
 fn reads_order(group: &AggregateExec) -> bool {
@@ -154,7 +176,7 @@ impl ExecutionPlan for SpillingJoinExec {
     }
 }
 
-/// A hash join of DataFusion's in mode `Partitioned`. Each partition is a separate join, which can go to disk.
+/// A hash join of DataFusion's whose partitions are separate joins, which can go to disk.
 #[derive(Debug)]
 struct PartitionedSpillingJoinExec {
     join: Plan,
@@ -195,54 +217,19 @@ impl ExecutionPlan for PartitionedSpillingJoinExec {
         let Some(join) = cast::<HashJoinExec>(&self.join) else {
             return internal_err!("{} is not a hash join", self.join.name());
         };
-        let side = |input: &Plan| Arc::new(PartitionExec::new(Arc::clone(input), partition)) as Plan;
+        // Both sides begin at once, as those of DataFusion's join: other processes wait for their rows to be asked for.
+        let side = |input: &Plan| -> Result<Plan> {
+            let rows = input.execute(partition, Arc::clone(&context))?;
+            Ok(Arc::new(StreamsExec::ordered(input.equivalence_properties().clone(), vec![rows])))
+        };
         let join =
-            HashJoinExecBuilder::new(side(join.left()), side(join.right()), join.on().to_vec(), *join.join_type())
+            HashJoinExecBuilder::new(side(join.left())?, side(join.right())?, join.on().to_vec(), *join.join_type())
                 .with_filter(join.filter().cloned())
                 .with_projection(join.projection.as_ref().map(|columns| columns.to_vec()))
                 .with_partition_mode(PartitionMode::CollectLeft)
                 .with_null_equality(join.null_equality())
                 .build_exec()?;
         SpillingJoinExec::new(join, self.ordered, self.cores).execute(0, context)
-    }
-}
-
-/// One partition of its input.
-#[derive(Debug)]
-struct PartitionExec {
-    input: Plan,
-    partition: usize,
-    properties: Arc<PlanProperties>,
-}
-
-impl PartitionExec {
-    fn new(input: Plan, partition: usize) -> PartitionExec {
-        let properties = PlanProperties::clone(input.properties());
-        let properties = Arc::new(properties.with_partitioning(Partitioning::UnknownPartitioning(1)));
-        PartitionExec { input, partition, properties }
-    }
-}
-
-impl DisplayAs for PartitionExec {
-    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PartitionExec: {}", self.partition)
-    }
-}
-
-impl ExecutionPlan for PartitionExec {
-    node_parts! {
-        PartitionExec of self,
-        properties: &self.properties,
-        children: vec![&self.input],
-        expressions: |visit| visit_all([], visit),
-    }
-
-    fn with_new_children(self: Arc<Self>, mut inputs: Vec<Plan>) -> Result<Plan> {
-        Ok(Arc::new(PartitionExec::new(inputs.swap_remove(0), self.partition)))
-    }
-
-    fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        self.input.execute(self.partition, context)
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, UInt64Array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, UInt64Type};
+use onrush_wire::limits::size;
 use onrush_wire::plan::Op;
 use onrush_wire::{Class, Diagnostic, Span};
 use serde::Serialize;
@@ -18,6 +19,9 @@ use crate::process::{CallEntry, call_entry, function_at};
 use crate::raise::{Error, here};
 use crate::session;
 
+/// Bytes of all arguments, at most.
+const MOST: u64 = 64 << 20;
+
 impl Cluster {
     /// Calls `f` with each of the values on the workers, and gives what it returns, in the order of the values. Each
     /// worker makes as many calls at a time as it has threads, each in a separate process.
@@ -28,8 +32,8 @@ impl Cluster {
     /// machine are not there: `f` gets what it needs as its argument. Its output appears where the worker
     /// was started.
     ///
-    /// If a worker is lost, all calls are made again on the others, so a call may be made twice. Arguments take at most
-    /// 64 MiB in all.
+    /// If a worker is lost, all calls are made once more on the others, so a call may be made twice. Arguments take at
+    /// most 64 MiB in all, and a result at most 256 MiB.
     ///
     /// # Panics
     /// Raises an error of the cell if a call panics, ends its process, or returns what serde cannot write. The error
@@ -38,7 +42,7 @@ impl Cluster {
     #[track_caller]
     pub fn map<F, A, R>(&self, f: F, values: impl IntoIterator<Item = A>) -> Vec<R>
     where
-        F: Fn(A) -> R + 'static,
+        F: Fn(A) -> R + Copy + 'static,
         A: Serialize + DeserializeOwned,
         R: Serialize + DeserializeOwned,
     {
@@ -54,7 +58,7 @@ impl Cluster {
     #[track_caller]
     pub fn try_map<F, A, R>(&self, f: F, values: impl IntoIterator<Item = A>) -> Vec<Result<R, Error>>
     where
-        F: Fn(A) -> R + 'static,
+        F: Fn(A) -> R + Copy + 'static,
         A: Serialize + DeserializeOwned,
         R: Serialize + DeserializeOwned,
     {
@@ -63,7 +67,7 @@ impl Cluster {
 
     fn results<F, A, R>(&self, _: F, values: impl IntoIterator<Item = A>, at: &Span) -> Vec<Result<R, Error>>
     where
-        F: Fn(A) -> R + 'static,
+        F: Fn(A) -> R + Copy + 'static,
         A: Serialize + DeserializeOwned,
         R: Serialize + DeserializeOwned,
     {
@@ -104,6 +108,12 @@ fn call_all(
     if arguments.is_empty() {
         return Vec::new();
     }
+    let bytes = arguments.iter().map(|argument| argument.len() as u64).sum::<u64>();
+    if bytes > MOST {
+        let message = format!("the arguments have {}, and at most {} are sent to the workers", size(bytes), size(MOST));
+        let help = "write the data to a file that all machines see, and give each call its place there";
+        session::raise_at(Diagnostic::error(Class::Resources, "cluster-rows", message).help(help), at.clone());
+    }
     let function = function_at(entry, name.to_string()).unwrap_or_else(|reason| refused(reason));
     let numbers = Arc::new(UInt64Array::from_iter_values(0..arguments.len() as u64)) as ArrayRef;
     let bytes = Arc::new(BinaryArray::from_iter_values(&arguments)) as ArrayRef;
@@ -119,8 +129,8 @@ fn call_all(
 /// The results by the number of the call. A call without a result has an error.
 fn answers(rows: &RecordBatch, calls: usize) -> Option<Vec<Result<Vec<u8>, String>>> {
     let numbers = rows.column_by_name("n")?.as_primitive_opt::<UInt64Type>()?;
-    let values = cast(rows.column_by_name("value")?, &DataType::Binary).ok()?;
-    let values = values.as_binary_opt::<i32>()?;
+    let values = cast(rows.column_by_name("value")?, &DataType::LargeBinary).ok()?;
+    let values = values.as_binary_opt::<i64>()?;
     let errors = cast(rows.column_by_name("error")?, &DataType::Utf8).ok()?;
     let errors = errors.as_string_opt::<i32>()?;
     let mut all: Vec<Result<Vec<u8>, String>> = vec![Err("no answer came".to_string()); calls];

@@ -14,12 +14,13 @@ use serde::de::DeserializeOwned;
 pub type CallEntry = fn(&[u8]) -> CallResult;
 
 /// Calls `F`, a function or a closure without captures, with an argument in postcard.
-pub fn call_entry<F: Fn(A) -> R, A: DeserializeOwned, R: Serialize>(argument: &[u8]) -> CallResult {
+pub fn call_entry<F: Fn(A) -> R + Copy, A: DeserializeOwned, R: Serialize>(argument: &[u8]) -> CallResult {
     let argument = postcard::from_bytes::<A>(argument).map_err(|e| format!("the argument cannot be read: {e}"))?;
     if size_of::<F>() != 0 {
         return Err("the function captures variables".to_string());
     }
-    // SAFETY: a value of a type without bytes has no content that could be wrong, and one was there in the cell.
+    // SAFETY: a value of a type without bytes has no content that could be wrong. One was there in the cell, and the
+    // type may be copied.
     let function: F = unsafe { std::ptr::NonNull::<F>::dangling().read() };
     // The process goes on after a panic, and the function sees nothing of the call before.
     let value = catch_unwind(AssertUnwindSafe(|| postcard::to_stdvec(&function(argument))));

@@ -14,6 +14,7 @@ mod powers_of_ten;
 mod rules;
 mod sample;
 mod sort;
+mod spilling_join;
 mod time_zone;
 mod unsupported;
 mod words;
