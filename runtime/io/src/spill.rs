@@ -49,7 +49,7 @@ impl SpillFile for UnnamedFile {
     }
 
     fn read_stream(&self) -> Result<Pin<Box<dyn Stream<Item = Result<Bytes>> + Send>>> {
-        // Readers have places of their own in the file.
+        // Each reader keeps a separate offset.
         let start = (Arc::clone(&self.file), 0);
         Ok(Box::pin(stream::try_unfold(start, |(file, at)| async move {
             let read = tokio::task::spawn_blocking(move || {

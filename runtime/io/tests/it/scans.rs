@@ -29,7 +29,7 @@ fn query(sql: &str) -> Vec<i64> {
     scan(&dir.path().to_string_lossy(), ParquetOptions::default(), sql)
 }
 
-/// Names of files are no patterns but for `*`, and no URLs. The rows are as written.
+/// Only `*` is a wildcard in a file name, and no name is a URL. The expected rows are those that were written.
 #[test]
 fn names_of_files_may_have_any_character() {
     let dir = tempfile::tempdir().unwrap();

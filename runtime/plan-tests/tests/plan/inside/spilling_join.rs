@@ -38,11 +38,11 @@ const TYPES: [JoinType; 10] = [
 fn side(rows: i64, keys: i64) -> Arc<dyn ExecutionPlan> {
     let key = |row: &i64| (row % 11 > 0).then_some(row % keys);
     let batch = |rows: &[i64]| {
-        let texts = rows.iter().map(|row| format!("the text of row {row}"));
+        let strings = rows.iter().map(|row| format!("the text of row {row}"));
         let columns: [(&str, ArrayRef); 3] = [
             ("key", Arc::new(rows.iter().map(key).collect::<Int64Array>())),
             ("row", Arc::new(Int64Array::from(rows.to_vec()))),
-            ("text", Arc::new(StringArray::from_iter_values(texts))),
+            ("text", Arc::new(StringArray::from_iter_values(strings))),
         ];
         RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()
     };
